@@ -26,11 +26,11 @@ from .version import __version__
 
 if TYPE_CHECKING:
     from . import datasets, metrics
-    from .answers.checking import check
+    from .answers.checking import check, export
     from .answers.overview import report
     from .answers.pictures import plot_changes, plot_costs
     from .answers.result import Result
-    from .certificates import Report, export
+    from .certificates import Report
     from .methods.amortised import Generator
     from .methods.bayes import AEP, SEP, BlackBox, CustomPotential, Evaluations, PotentialResult
     from .methods.frontier import Frontier
@@ -87,7 +87,7 @@ _LAZY = {
     "TrustRegion": ".question.criteria",
     "check": ".answers.checking",
     "compile": ".model",
-    "export": ".certificates",
+    "export": ".answers.checking",
     "plot_changes": ".answers.pictures",
     "plot_costs": ".answers.pictures",
     "report": ".answers.overview",

@@ -16,6 +16,7 @@ from typing import Any
 import pandas as pd
 
 from ..certificates import Report, report
+from ..certificates import export as _export
 from ..certificates.auditing.report import ANEW, SAME
 from ..certificates.checker import Undecided
 from ..errors import DataTypeError, InvalidInputError, VerificationError
@@ -24,6 +25,8 @@ from ..question.checks import positive_number, whole_number
 from ..space.names import names_arguments, unreadable
 from ..space.tables import as_pandas
 from ..writing import path_of
+
+export = names_arguments(_export)
 
 LARGE, BITS = 400, 4000
 """Digits before or behind the point of a decimal, and bits of a fraction, that no cell has."""

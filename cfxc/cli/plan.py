@@ -6,14 +6,13 @@ import sys
 import time
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from importlib.util import find_spec
 from json import dumps, loads
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import DataTypeError, InvalidInputError, MissingColumnError, MissingExtraError
+from ..errors import DataTypeError, InvalidInputError, MissingColumnError
 from ..frontends.csv_files import read_csv
 from ..frontends.row_files import read_factual, read_instances
 from ..lang.values import nearest_names
@@ -115,6 +114,11 @@ def command(
     _check_sources(question)
     check_writable(question.save_moments)
     check_picture(question.plot, "plotting bounds")
+    if question.correct is not None or question.size != 1:  # of one row, bounds need no library
+        from ..methods.plans.bounds import programs
+
+        with doing("loading cvxpy …"):  # which takes seconds
+            programs()
     with doing("compiling …"):
         compiled = source.load(favourable=question.favourable)
         row = read_factual(question.factual, compiled.space)
@@ -202,8 +206,6 @@ def _check_sources(question: Question) -> None:
         )
     if (question.outcome is not None) != (question.retrain is not None):
         raise InvalidInputError("--retrain and --outcome belong together")
-    if question.correct is None and find_spec("torch") is None:
-        raise MissingExtraError("plans", "torch", "cfxc plan")
 
 
 def _moments(question: Question, model: CompiledModel, source: Source) -> Moments:

@@ -19,14 +19,9 @@ import cfxc
 
 from .conftest import Ended, Shell, people
 
-torch = pytest.importorskip("torch")
-
 ASKED = ("plan", "lr.skops", "--space", "space.toml", "--factual", "person.json")
 RETRAIN = ("--retrain", "data.csv", "--outcome", "outcome", "--retrainings", "40")
 SMALL = ("--size", "2")
-
-
-pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
 
 def answered(ended: Ended, code: int = 0) -> dict[str, Any]:

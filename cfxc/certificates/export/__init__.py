@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import DataTypeError, InvalidInputError, VerificationError
-from ...space.names import names_arguments
 from ...writing import path_of, write_together
 from ..report import report
 
@@ -52,7 +51,6 @@ class Texts:
     manifest: dict[str, Any]
 
 
-@names_arguments
 def export(
     source: Any, format: str, out: str | Path, *, time_limit: float = 60.0
 ) -> tuple[Path, ...]:

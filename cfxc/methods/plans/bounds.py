@@ -62,6 +62,7 @@ import numpy as np
 
 from ...errors import InvalidInputError, MissingExtraError, SolverError
 from ...question.checks import number_from_zero
+from ...stopping import TimeUp, poll
 from .certificate import Certificate, Reduced, Side, reduce_plan, repaired
 from .moments import array_of, covariance_of, mean_of
 
@@ -138,11 +139,16 @@ def prove(problem: Reduced, side: Side) -> tuple[Certificate, Fraction]:
             return found
     solvers, best, said = programs(), None, list[str]()
     for name in solvers.SOLVERS:
-        solution = solvers.solve_bound(problem, side, name)
-        if isinstance(solution, str):
-            said.append(f"{name}: {solution}")
-            continue
-        found = repaired(problem, side, solution.Q, solution.multipliers)
+        try:
+            solution = solvers.solve_bound(problem, side, name)
+            if isinstance(solution, str):
+                said.append(f"{name}: {solution}")
+                continue
+            found = repaired(problem, side, solution.Q, solution.multipliers)
+        except TimeUp:
+            if best is None:
+                raise
+            break
         if found is None:
             said.append(f"{name}: {solution.status}, but its point could not be repaired")
             continue
@@ -151,6 +157,7 @@ def prove(problem: Reduced, side: Side) -> tuple[Certificate, Fraction]:
         if float(found[1]) - solution.value <= ENOUGH:
             break
     if best is None:
+        poll()
         raise SolverError(
             f"no solver gave a proof of the {side} bound ({'; '.join(said)}): rows or moments "
             "of very different sizes may be the reason; standardise the features"

@@ -14,6 +14,7 @@ import numpy as np
 
 from ...arrays import Array, Floats
 from ...errors import InvalidInputError
+from ...stopping import poll, polled
 from .moments import ROUNDING, square_root
 
 Rationals = Array  # of Fractions, dtype object
@@ -60,7 +61,7 @@ def solve(A: Rationals, B: Rationals) -> Rationals:
     for i in range(n):
         table[i] = _whole(table[i])
     before = 1
-    for k in range(n):
+    for k in polled(range(n), 1):
         pivot = next(i for i in range(k, n) if table[i, k] != 0)
         table[[k, pivot]] = table[[pivot, k]]
         for i in range(n):
@@ -88,6 +89,7 @@ def independent(C: Rationals) -> list[int] | None:
     rest, basis, before = _whole(C), list[int](), 1
     left = list(range(len(C)))
     while left:
+        poll()
         best = max(left, key=lambda j: rest[j, j])
         pivot = rest[best, best]
         if pivot <= 0:
@@ -116,7 +118,7 @@ def positive_definite(A: Rationals) -> bool:
     for i in range(n):
         M[i][i] -= n
     before = 1
-    for k in range(n):
+    for k in polled(range(n), 1):
         pivot = M[k][k]
         if pivot <= 0:
             return False

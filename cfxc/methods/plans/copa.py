@@ -27,14 +27,15 @@ import numpy as np
 import numpy.typing as npt
 
 from ...arrays import Floats
-from ...errors import InvalidInputError, MissingExtraError
+from ...errors import InvalidInputError
 from ...question.checks import number_from_zero, positive_number, whole_number
 from ...stopping import left
-from .corrections import free_entries, radii_of
+from .corrections import free_entries
 from .moments import array_of, covariance_of, mean_of
 
 HALVINGS = 60  # of the interval in which the step of a projection lies
 NEAREST = 1e-18  # squares of distances below it count as this: a root has no slope at 0
+BETAS = 0.9, 0.999  # of Adam (Kingma & Ba 2015): how much of the moments each step keeps
 MOST = 250  # rows of a plan: each step takes the determinant of a J x J matrix
 SPREAD = 0.5  # of the box, or of 1 where there is none: how far apart the first points are drawn
 
@@ -103,7 +104,6 @@ def copa_plan(
     Raises:
         InvalidInputError: shapes that do not fit, more rows than can be weighed, or bounds within
             which no x has μ̂ᵀx ≥ ε.
-        MissingExtraError: torch is not installed.
     """
     chosen = Copa() if options is None else options
     refuse_large(chosen.size)
@@ -191,43 +191,22 @@ def _descend(
     instances: Floats, mean: Floats, covariance: Floats, options: Copa, box: _Box
 ) -> tuple[Floats, Floats]:
     """The best plans met on the way, (n, J, d), and their objectives, (n,)."""
-    try:
-        import torch
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("plans", str(error.name), "COPA") from error
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # for matrices as small as these, more only wait for each other
-    try:
-        return _adam(torch, instances, mean, covariance, options, box)
-    finally:
-        torch.set_num_threads(threads)
-
-
-def _adam(
-    torch: Any, instances: Floats, mean: Floats, covariance: Floats, options: Copa, box: _Box
-) -> tuple[Floats, Floats]:
-    """The same, with torch at hand."""
-    rng = np.random.default_rng(options.random_state)
-    x = torch.tensor(_first(instances, options.size, box, rng), requires_grad=True)
-    home, mu, sigma = (torch.tensor(each) for each in (instances[:, None], mean, covariance))
-    adam = torch.optim.Adam([x], lr=options.rate)
-    rates = torch.optim.lr_scheduler.CosineAnnealingLR(adam, options.steps)
-    best, least = x.detach().numpy().copy(), np.full(len(instances), np.inf)
-    for _ in range(options.steps):
+    x = _first(instances, options.size, box, np.random.default_rng(options.random_state))
+    best, least = x, np.full(len(instances), np.inf)
+    first, second = np.zeros_like(x), np.zeros_like(x)  # moments of the slope, as Adam keeps them
+    for step in range(options.steps + 1):
         if left() <= 0:
             break  # with what there is
-        adam.zero_grad()
-        value = _objective(torch, x, home, mu, sigma, options)
-        better = value.detach().numpy() < least
-        best[better], least[better] = x.detach().numpy()[better], value.detach().numpy()[better]
-        value.sum().backward()
-        adam.step()
-        rates.step()
-        with torch.no_grad():
-            x.copy_(torch.from_numpy(box.project(x.detach().numpy())))
-    value = _objective(torch, x, home, mu, sigma, options).detach().numpy()
-    best[value < least] = x.detach().numpy()[value < least]
-    return best, np.minimum(value, least)
+        value, slope = objective(x, instances[:, None], mean, covariance, options)
+        better = value < least
+        best = np.where(better[:, None, None], x, best)
+        least = np.where(better, value, least)
+        first += (1 - BETAS[0]) * (slope - first)
+        second += (1 - BETAS[1]) * (slope * slope - second)
+        known = [1 - beta ** (step + 1) for beta in BETAS]
+        rate = options.rate * (1 + np.cos(np.pi * step / options.steps)) / 2
+        x = box.project(x - rate * first / known[0] / (np.sqrt(second / known[1]) + 1e-8))
+    return best, least
 
 
 def _first(instances: Floats, size: int, box: _Box, rng: np.random.Generator) -> Floats:
@@ -238,16 +217,43 @@ def _first(instances: Floats, size: int, box: _Box, rng: np.random.Generator) ->
     return box.project(instances[:, None] + width * away)
 
 
-def _objective(torch: Any, x: Any, home: Any, mu: Any, sigma: Any, options: Copa) -> Any:
-    """Proximity - λ₁ min_j r - λ₂ det K, of n plans; shape (n,)."""
-    near = torch.sqrt(torch.clamp(((x - home) ** 2).sum(-1), min=NEAREST)).mean(-1)
-    deviation = torch.sqrt(torch.clamp(((x @ sigma) * x).sum(-1), min=NEAREST))
-    radius = ((x @ mu) / deviation).min(-1).values
-    apart = ((x[:, :, None] - x[:, None, :]) ** 2).sum(-1)
-    eye = torch.eye(x.shape[1], dtype=bool)
-    distances = torch.sqrt(torch.clamp(apart, min=NEAREST)).masked_fill(eye, 0.0)
-    det = torch.linalg.det(1 / (1 + distances))
-    return near - options.validity_weight * radius - options.diversity_weight * det
+def objective(
+    x: Floats, home: Floats, mu: Floats, sigma: Floats, options: Copa
+) -> tuple[Floats, Floats]:
+    """Proximity - λ₁ min_j r - λ₂ det K, of n plans, (n,), and its slopes, (n, J, d)."""
+    away = x - home
+    lengths = _lengths(away)
+    swing, scores = x @ sigma, x @ mu
+    deviations = np.sqrt(np.maximum((swing * x).sum(-1), NEAREST))
+    radii = scores / deviations
+    worst = np.arange(len(x)), radii.argmin(-1)
+    between = _lengths(x[:, :, None] - x[:, None])
+    eye = np.eye(x.shape[1], dtype=bool)
+    K = 1 / (1 + np.where(eye, 0.0, between))
+    det, cofactors = _determinant(K)
+    pull = np.where(eye, 0.0, cofactors * K * K / between)
+    slopes = away / lengths[..., None] / x.shape[1]
+    share = (scores / deviations**2)[worst]
+    slopes[worst] -= (
+        options.validity_weight * (mu - share[:, None] * swing[worst]) / deviations[worst][:, None]
+    )
+    slopes += 2 * options.diversity_weight * (pull.sum(-1)[..., None] * x - pull @ x)
+    value = lengths.mean(-1) - options.validity_weight * radii[worst]
+    return value - options.diversity_weight * det, slopes
+
+
+def _lengths(vectors: Floats) -> Floats:
+    """Euclidean lengths along the last axis, never 0."""
+    return np.asarray(np.sqrt(np.maximum((vectors * vectors).sum(-1), NEAREST)))
+
+
+def _determinant(K: Floats) -> tuple[Floats, Floats]:
+    """det K of symmetric matrices, and its slopes: their cofactors, which need no inverse."""
+    values, vectors = np.linalg.eigh(K)
+    ones = np.ones_like(values[..., :1])
+    below = np.cumprod(np.concatenate([ones, values[..., :-1]], axis=-1), axis=-1)
+    above = np.cumprod(np.concatenate([ones, values[..., :0:-1]], axis=-1), axis=-1)[..., ::-1]
+    return values.prod(-1), (vectors * (below * above)[..., None, :]) @ np.swapaxes(vectors, -1, -2)
 
 
 # -- measures ------------------------------------------------------------------------------------
@@ -264,13 +270,3 @@ def diversity(plan: npt.ArrayLike) -> float:
     rows = np.asarray(plan, dtype=float)
     away = np.linalg.norm(rows[:, None] - rows[None], axis=-1)
     return max(float(np.linalg.det(1 / (1 + away))), 0.0)
-
-
-def objective(plan: Floats, factual: Floats, mean: Floats, covariance: Floats, of: Copa) -> float:
-    """What COPA minimises (eq. 6)."""
-    validity = float(radii_of(plan, mean, covariance).min())
-    return (
-        proximity(plan, factual)
-        - of.validity_weight * validity
-        - of.diversity_weight * diversity(plan)
-    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -24,17 +25,16 @@ from ...question.criteria import Accepts, Causal, Condition, Constraint, MaxChan
 from ...question.query import make_query
 from ...question.target import resolve_target
 from ...solvers.base import Point
-from ...stopping import TimeUp, left, now, until
+from ...stopping import GRACE, LIMIT, TimeUp, left, now, until
 from .admissible import Admissible, Found, NoRowError, OutOfTimeError, at_rest, linear_program
 from .answer import PlanResult, PlanStatus, Step
-from .bounds import validity_bounds
+from .bounds import programs, validity_bounds
 from .copa import Copa, copa_plan, diversity, proximity, refuse_large
 from .corrections import radii_of, worst_masses
 from .encoding import Encoding
 from .futures import Moments
 
 METHODS = ("copa", "correct")
-LATE = "time limit"
 
 
 @dataclass(frozen=True)
@@ -99,13 +99,15 @@ def plan_row(
     model: Compiled, row: Any, options: PlanOptions, *, moments: Any, target: Any, subject_to: Any
 ) -> PlanResult:
     """A plan for one instance; see :meth:`cfxc.CompiledModel.plan`."""
+    if options.copa.size > 1:
+        programs()  # loading a library is no part of the search
     started, deadline = time.monotonic(), now() + options.time_limit
     frame, target = one_row(model.space, row), model.target_or_favourable(target)
     encoding = Encoding.of(model.program, model.space)
     known = _moments_for(moments, encoding)
     rows, near = _admissible(model, frame, encoding, known, options, target, subject_to, deadline)
     work = _Work(rows, near, options, encoding.vector(rows.query.factual))
-    with until(deadline):
+    with until(deadline + GRACE):
         found, status, reason = work.run()
     return _result(model, frame, work, found, status, reason, time.monotonic() - started)
 
@@ -191,11 +193,27 @@ class _Work:
         self.trace: list[Step] = []
 
     def run(self) -> tuple[list[Found], PlanStatus, str]:
-        """The rows, and why there are no more of them."""
-        with until(now() + left() / 2):
-            anchors, points = self._anchors()
+        """The rows, and why there are no more of them; the grace is for the bounds of the last."""
+        deadline = self.rows.deadline
         found: list[Found] = []
         moved: list[int] = []
+        try:
+            with until(deadline):
+                self._place(found, moved)
+        except (OutOfTimeError, TimeUp):
+            self._note("rows", found, moved)
+            return found, "unknown", LIMIT
+        except NoRowError as error:
+            return [], "infeasible", f"proved by {error}"
+        self._note("rows", found, moved)
+        with suppress(TimeUp), until(deadline):
+            found = self._improved(found)
+        return found, "feasible", LIMIT if now() >= deadline else ""
+
+    def _place(self, found: list[Found], moved: list[int]) -> None:
+        """Rows at or near where the plan should be, as they come, and the places of the latter."""
+        with until(now() + left() / 2):
+            anchors, points = self._anchors()
         for i, (anchor, point) in enumerate(zip(anchors, points, strict=True)):
             taken = [one.point for one in found]
             if point is not None and point not in taken and self.rows.allows(point):
@@ -203,20 +221,11 @@ class _Work:
                 continue
             try:
                 found.append(self.rows.nearest(anchor, taken))
-            except NoRowError as error:
+            except NoRowError:
                 if not found:
-                    return [], "infeasible", f"proved by {error}"
+                    raise
                 raise self._too_many(len(anchors), len(found)) from None
-            except (OutOfTimeError, TimeUp):
-                self._note("rows", found, moved)
-                return found, "unknown", LATE
             moved.append(i)
-        self._note("rows", found, moved)
-        try:
-            made = self._improved(found)
-        except TimeUp:
-            made = found
-        return made, "feasible", LATE if left() <= 0 else ""
 
     def _too_many(self, wanted: int, found: int) -> InvalidInputError:
         """What says that there are fewer rows than were asked for."""
@@ -282,9 +291,11 @@ class _Work:
             self._bounds(name, np.array([one.vector for one in found]), moved)
 
     def _bounds(self, name: str, vectors: Floats, moved: Sequence[int]) -> None:
-        lower, upper = validity_bounds(
-            vectors, self.moments.mean, self.moments.covariance, self.options.radius
-        )
+        lower, upper = 0.0, 1.0  # which hold, and are all that is known where time is up
+        with suppress(TimeUp):
+            lower, upper = validity_bounds(
+                vectors, self.moments.mean, self.moments.covariance, self.options.radius
+            )
         self.trace.append(Step(name, lower, upper, tuple(moved)))
 
 

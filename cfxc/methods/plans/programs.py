@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 import cvxpy as cp
 import numpy as np
 
 from ...arrays import Floats
+from ...stopping import left, poll
 from .certificate import Reduced, Side, doubles
 from .moments import square_root
 
@@ -18,6 +20,8 @@ SOLVERS: dict[str, dict[str, Any]] = {
     "CLARABEL": {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10},
     "SCS": {"eps_abs": 1e-8, "eps_rel": 1e-8, "max_iters": 20_000},
 }
+CLOCK = {"CLARABEL": "time_limit", "SCS": "time_limit_secs"}
+"""What each calls its time limit."""
 USABLE = (cp.OPTIMAL, cp.OPTIMAL_INACCURATE)
 
 
@@ -72,10 +76,12 @@ def solve_bound(problem: Reduced, side: Side, solver: str) -> Solution | str:
         block = cp.bmat([[P - Q, off], [off.T, price * np.eye(k) - reach * (F.T @ Q @ F)]])
         transport, objective = [block >> 0], cp.trace(K @ P) + reach * price
     program = cp.Problem(cp.Minimize(objective), limits + transport)
+    poll()
+    clock = {CLOCK[solver]: left()} if isfinite(left()) else {}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # "may be inaccurate": the point is checked anyway
-            program.solve(solver=solver, **SOLVERS[solver])
+            program.solve(solver=solver, **SOLVERS[solver], **clock)
     except (cp.SolverError, ValueError, ArithmeticError) as error:
         return str(error).splitlines()[0] if str(error) else type(error).__name__
     if program.status not in USABLE or Q.value is None or multipliers.value is None:

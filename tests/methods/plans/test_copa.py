@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-import sys
-
 import cvxpy as cp
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from cfxc.errors import CfxcError, InvalidInputError, MissingExtraError
+from cfxc.errors import CfxcError, InvalidInputError
 from cfxc.methods.plans import Copa, copa_plan, diversity, proximity, validity_radii
-from cfxc.methods.plans.copa import _Box, objective
+from cfxc.methods.plans.copa import _Box
+from cfxc.methods.plans.copa import objective as objective_of_many
 
-torch = pytest.importorskip("torch")
 
-
-pytestmark = pytest.mark.usefixtures("one_torch_thread")
+def objective(plan, factual, mean, covariance, of):
+    """What COPA minimises (eq. 6), from its definition."""
+    validity = validity_radii(plan, mean, covariance).min()
+    return (
+        proximity(plan, factual)
+        - of.validity_weight * validity
+        - of.diversity_weight * diversity(plan)
+    )
 
 
 def problem(seed, d=4):
@@ -160,8 +164,26 @@ def test_bad_input():
         copa_plan(home * np.nan, mean, covariance)
 
 
-def test_without_torch_the_extra_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch", None)
-    home, mean, covariance = problem(0)
-    with pytest.raises(MissingExtraError, match=r"cfxc\[plans\]"):
-        copa_plan(home, mean, covariance)
+@pytest.mark.parametrize("size", [1, 2, 3, 6])
+def test_values_and_slopes_of_many_plans(size):
+    """Values by the definition, slopes by differences of them."""
+    home, mean, covariance = problem(size)
+    of = Copa(size, 0.7, 3.0)
+    plans = np.random.default_rng(size).uniform(size=(2, size, 4))
+    values, slopes = objective_of_many(plans, home[None, None], mean, covariance, of)
+    for plan, value, slope in zip(plans, values, slopes, strict=True):
+        assert value == pytest.approx(objective(plan, home, mean, covariance, of), abs=1e-12)
+        for place in np.ndindex(plan.shape):
+            step = np.zeros(plan.shape)
+            step[place] = 1e-6
+            near = [objective(plan + by, home, mean, covariance, of) for by in (step, -step)]
+            assert slope[place] == pytest.approx((near[0] - near[1]) / 2e-6, abs=1e-5)
+
+
+def test_slopes_where_rows_meet():
+    """No number is lost where rows are the same, or the factual itself: det K is 0 there."""
+    home, mean, covariance = problem(3)
+    for plans in (np.repeat(home[None, None], 3, axis=1), np.zeros((1, 2, 4))):
+        values, slopes = objective_of_many(plans, home[None, None], mean, covariance, Copa(3))
+        assert np.isfinite(values).all()
+        assert np.isfinite(slopes).all()

@@ -19,17 +19,15 @@ from cfxc.methods.plans import (
     Encoding,
     Moments,
     empirical_validity,
+    planning,
     retrained_moments,
     validity_bounds,
     validity_radii,
 )
 from cfxc.methods.plans.planning import _admissible, _moments_for, check_plan_options
+from cfxc.stopping import TimeUp, now, until
 
-torch = pytest.importorskip("torch")
 FAST = {"steps": 150, "starts": 1}
-
-
-pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
 
 def data(n=150):
@@ -232,6 +230,28 @@ def test_no_time_is_no_plan_and_no_proof(model, person, moments):
     assert (result.status, result.reason) == ("unknown", "time limit")
     assert result.plan is None
     assert (result.lower, result.upper) == (0.0, 1.0)
+
+
+def test_what_is_not_proved_in_time_is_said_to_be_0_and_1(model, person, moments, monkeypatch):
+    """The rows are there, and bounds that hold whatever they are."""
+    full = model.plan(person, moments=moments, size=3, **FAST)
+
+    def late(*args):
+        raise TimeUp
+
+    monkeypatch.setattr(planning, "validity_bounds", late)
+    result = model.plan(person, moments=moments, size=3, **FAST)
+    assert result.plan.equals(full.plan)
+    assert full.lower > 0
+    assert (result.lower, result.upper) == (0.0, 1.0)
+
+
+def test_bounds_end_with_the_time():
+    rng = np.random.default_rng(0)
+    plan, mean = rng.normal(size=(12, 12)), rng.normal(size=12)
+    plan *= np.sign(plan @ mean)[:, None]
+    with pytest.raises(TimeUp), until(now() + 0.01):
+        validity_bounds(plan, mean, np.eye(12), 0.01)
 
 
 def test_more_rows_than_there_are_is_refused(model, person, moments):
