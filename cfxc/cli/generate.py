@@ -93,9 +93,7 @@ class Request:
     polish: Annotated[
         bool, typer.Option("--polish", help="Move each as near as its changes allow, exactly.")
     ] = False
-    time_limit: Annotated[
-        float, typer.Option(help="Seconds to draw and choose; then what there is is verified.")
-    ] = 60.0
+    time_limit: Annotated[float, typer.Option(help="Seconds, half of them at most to draw.")] = 60.0
     seed: Annotated[
         int | None, typer.Option(metavar="N", help="Of what is drawn.  [default: training's]")
     ] = None

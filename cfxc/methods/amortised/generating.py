@@ -29,14 +29,15 @@ def generate(
     distance: Any, done: Done | None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:  # fmt: skip
     """All counterfactuals, and the report; see :meth:`Generator.generate`."""
-    deadline = time.monotonic() + asked.time_limit
+    started = time.monotonic()
+    deadline, half = started + asked.time_limit, started + asked.time_limit / 2
     instances = instances_of(
         model.program, stored.space, stored.levels, frame, stored.targets, target
     )
     _refuse_content(model, instances)
     rng = np.random.default_rng(asked.seed)
     drawing = drawing_of(model, stored, instances, asked)
-    pool = drawing.run(asked.n, rng, deadline, done, EVEN if asked.diversity == "harmonic" else 0)
+    pool = drawing.run(asked.n, rng, half, done, EVEN if asked.diversity == "harmonic" else 0)
     decoder = Decoder(stored.space, stored.levels, frame, instances.own)
     choosing = Choosing(
         drawing, pool, decoder, model.predict, asked.diversity, asked.bands, rng, deadline

@@ -217,9 +217,10 @@ class Generator:
                 each, no two of which change the same feature, within 2 seconds a row.
             distance: Of polishing, as :meth:`cfxc.CompiledModel.explain` takes it.
             random_state: Seed of the samples; by default that of training.
-            time_limit: Seconds for drawing and choosing, and for polishing in what is left.  Then
-                rows are taken as they come, and only verified; no choice for one instance is broken
-                off.
+            time_limit: Seconds, half of them at most to draw.  Then rows are chosen and verified
+                for one instance after the other, as far as the time goes, and polished in what is
+                left; instances that none was left for have ``none``.  No choice for one instance is
+                broken off.
             progress: Called now and then with how many instances have enough, and of how many.
 
         Returns:

@@ -29,6 +29,8 @@ DIVERSITY = ("maxmin", "dpp", "harmonic", None)
 UNKNOWN, GOOD, BAD = 0, 1, 2
 MOST_EDGES = 10_000
 """Of the bands of a number."""
+BLOCK = 10_000
+"""About how many rows are verified at once."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,8 @@ class Choosing:
     Args:
         predict: The original model.
         bands: Inner edges of what counts as one number, by feature; else a level is.
-        deadline: From when on (of ``time.monotonic``) rows are taken as they come.
+        deadline: From when on (of ``time.monotonic``) no more instances are chosen for; but for
+            the first, whose rows are taken as they come.
     """
 
     def __init__(
@@ -74,9 +77,18 @@ class Choosing:
         self.places = np.full(pool.instances.size, -1, np.int64)
 
     def run(self, asked: int) -> Menus:
-        """At most so many rows for every instance."""
-        waiting = np.arange(len(self.drawing.instances))
+        """At most so many rows for every instance, as far as the time goes."""
         chosen: dict[int, Codes] = {}
+        rows = np.cumsum(np.minimum(np.diff(self.ends), asked))
+        blocks = np.split(np.arange(rows.size), np.flatnonzero(np.diff(rows // BLOCK)) + 1)
+        for number, block in enumerate(blocks):
+            if number and time.monotonic() > self.deadline:
+                break
+            self._settle(block, asked, chosen)
+        return self._menus(np.concatenate([*chosen.values()]))
+
+    def _settle(self, waiting: Codes, asked: int, chosen: dict[int, Codes]) -> None:
+        """Choose for some instances, and again what did not verify, until all does."""
         while waiting.size:
             for instance in waiting.tolist():
                 chosen[instance] = self._choose(instance, asked)
@@ -84,8 +96,6 @@ class Choosing:
             new = new[self.state[new] == UNKNOWN]
             bad = new[~self._verify(new)]
             waiting = np.unique(self.pool.instances[bad])
-        everything = [chosen[instance] for instance in range(len(self.drawing.instances))]
-        return self._menus(np.concatenate(everything))
 
     def _choose(self, instance: int, asked: int) -> Codes:
         """The places in the pool of the rows that differ most, of one instance."""

@@ -208,7 +208,7 @@ class Drawing:
         )
         lacking = np.flatnonzero(self.instances.before != self.instances.targets)
         for number in range(len(TEMPERATURES) + AROUND):
-            if not lacking.size or time.monotonic() > deadline:
+            if not lacking.size or (number and time.monotonic() > deadline):
                 break
             if number == len(TEMPERATURES):
                 self._climb(lacking, pool, deadline)

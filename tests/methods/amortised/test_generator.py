@@ -12,6 +12,7 @@ import pytest
 import cfxc
 from cfxc.errors import CfxcError, DataTypeError, InvalidInputError, MissingColumnError
 from cfxc.ir import evaluate
+from cfxc.methods.amortised import menus
 from cfxc.question.query import make_query
 
 from .loans import LABELS, NUMBERS, QUICK, compiled, fitted, loans, refused
@@ -55,6 +56,21 @@ def test_rows_are_counterfactuals(kind: str, diversity: str | None) -> None:
     assert set(report["status"]) <= {"full", "fewer", "none"}
     assert ((report["status"] == "full") == (counts == 20)).all()
     assert (counts > 0).mean() >= 0.99
+
+
+def test_what_time_leaves_is_verified(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In blocks, the first one always; whose turn does not come has no rows."""
+    model, instances = compiled("forest"), refused(compiled("forest"), 20)
+    made = fitted("forest")
+    full = made.generate(instances, n=10, target=1, exact=False)
+    monkeypatch.setattr(menus, "BLOCK", 30)
+    assert made.generate(instances, n=10, target=1, exact=False).equals(full)
+    rows = made.generate(instances, n=10, target=1, exact=False, time_limit=1e-9)
+    check(model, instances, rows)
+    assert made.last_report is not None
+    returned = made.last_report["returned"].to_numpy()
+    assert 0 < (returned > 0).sum() <= 4
+    assert (made.last_report["status"] == np.where(returned, "full", "none")).all()
 
 
 def test_coverage_is_all_that_the_levels_hold() -> None:
