@@ -64,6 +64,7 @@ class CompiledModel(Compiled):
     ) -> Result: ...  # fmt: skip
 
     @lists_options
+    @names_arguments
     def explain(
         self,
         row: Any,
@@ -113,6 +114,7 @@ class CompiledModel(Compiled):
             return replace(answer, count=asked.count)
 
     @lists_options
+    @names_arguments
     def explain_batch(
         self,
         rows: Any,
@@ -176,6 +178,7 @@ class CompiledModel(Compiled):
         return as_given(answers, rows, PREFIX)
 
     @lists_options
+    @names_arguments
     def frontier(
         self,
         row: Any,
@@ -201,6 +204,7 @@ class CompiledModel(Compiled):
             return frontier_of(self, requested, one_row(self.space, row), watch)
 
     @lists_options
+    @names_arguments
     def single_changes(
         self,
         row: Any,
@@ -222,6 +226,7 @@ class CompiledModel(Compiled):
         with showing("searching", progress) as watch:
             return singles_of(self, requested, one_row(self.space, row), watch)
 
+    @names_arguments
     def plan(
         self,
         row: Any,

@@ -10,6 +10,7 @@ from decimal import Decimal
 from fractions import Fraction
 from math import inf
 from os import PathLike
+from os.path import exists
 from pathlib import Path
 from typing import Any
 
@@ -120,7 +121,7 @@ def _there(given: Any, what: str, *, always: bool = False) -> Any:
     if given is None or not (always or isinstance(given, str | PathLike)):
         return given
     path = path_of(given, what)
-    if not path.exists():
+    if not exists(path):
         raise InvalidInputError(unreadable(path, what, "no such file", "name its file"))
     return path
 
@@ -144,7 +145,7 @@ def _row(factual: Any) -> str | dict[str, Any] | None:
         return None
     if isinstance(factual, str | PathLike):
         named = str(path_of(factual, "the row"))
-        if not Path(named).exists():
+        if not exists(named):
             _there(re.sub(r":\d+$", "", named), "the row")
         return named
     factual = as_pandas(factual)

@@ -137,13 +137,13 @@ class Explainer:
         stop_reason: Literal["", "infeasible", "unknown"] = ""
         clusters = self.question.diversity == "clusters"
         given, before, valid = self.seeds.of(frame), list[Point](), 0
+        seed = self.question.random_state
         while len(found) < self.question.count:
             if clusters and not query.hulls:
                 stop_reason = "infeasible"
                 break
             span = Span(self.question.time_limit) if found else span
-            moved = engine.method != "box"
-            starts, good = nearest_of(query, given, self.question.random_state, moved=moved)
+            starts, good = nearest_of(query, given, seed, self._to_move(engine, span))
             valid = valid if found else good
             starts += before
             query, outcome = self._search(query, engine, original, len(found), span, starts)
@@ -169,19 +169,23 @@ class Explainer:
             by_default=not self.named,
         )
 
+    def _to_move(self, engine: Engine, span: Span) -> float:
+        """Seconds for moving the given rows towards the instance: box search moves them itself."""
+        return 0.0 if engine.method == "box" else span.left / 2
+
     def _known(self, query: Query) -> Iterator[Point]:
         """The rows that were given, and then those of the data."""
-        yield from nearest_of(query, self.seeds.points, self.question.random_state, moved=False)[0]
+        yield from nearest_of(query, self.seeds.points, self.question.random_state)[0]
         yield from examples_of(query)
 
     def _spread(self, query: Query, engine: Engine, original: Original, span: Span) -> Result:
         """The nearest one, and others that differ most within a share of its distance."""
         given, seed = self.seeds.of(original.frame), self.question.random_state
-        starts, valid = nearest_of(query, given, seed, moved=engine.method != "box")
+        starts, valid = nearest_of(query, given, seed, self._to_move(engine, span))
         query, outcome = self._search(query, engine, original, 0, span, starts)
         found = [self._result(query, engine, original, outcome, span)]
         spread = Spread(query, engine, original.flips, self.question, outcome, self.limits)
-        near = starts if engine.method == "box" else nearest_of(query, given, seed, moved=False)[0]
+        near = starts if engine.method == "box" else nearest_of(query, given, seed)[0]
         as_asked = f"{DIFFERENT}, to within {100 * float(spread.tolerance):g} %"
         if outcome.best is not None and outcome.reason != INTERRUPTED:
             for one, span in spread.rows(near, found[0].seconds):

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from os.path import exists
 from pathlib import Path
 from typing import Any
 
@@ -165,7 +166,7 @@ def _names(table: pd.DataFrame, column: str) -> list[str]:
 def _given(answers: Any) -> Answers:
     """Answers of a table, or of a directory."""
     if isinstance(answers, str | Path):
-        path = Path(answers)
+        path = path_of(answers, "a folder or file of answers")
         if path.suffix.lower() in (".csv", ".parquet", ".pq"):
             return _read_file(path)
         return read_answers(path)
@@ -225,7 +226,7 @@ def read_answers(path: Path) -> Answers:
 
     from ..errors import MissingExtraError
 
-    if not path.exists():
+    if not exists(path):
         remedy = "name what cfxc batch -o or explain_batch(out=…) wrote"
         raise InvalidInputError(unreadable(path, "the answers", "no such file or folder", remedy))
     if find_spec("pyarrow") is None:

@@ -65,22 +65,25 @@ class Seeds:
 
 
 def nearest_of(
-    query: Query, points: Sequence[Point], seed: int, *, moved: bool = True
+    query: Query, points: Sequence[Point], seed: int, seconds: float = 0.0
 ) -> tuple[list[Point], int]:
-    """The nearest valid points, also ``moved`` towards the instance, and how many points are valid.
+    """The nearest valid points, also moved towards the instance, and how many points are valid.
 
-    Without that, all valid points: box search moves them by itself, faster.
-    Validity is the batch evaluator's word: points are verified exactly before they are used.
+    No more are moved after so many seconds; of 0, all valid points are given as they are: box
+    search moves them by itself, faster.  Validity is the batch evaluator's word: points are
+    verified exactly before they are used.
     """
     if not points:
         return [], 0
     local = LocalSearch(query, np.random.default_rng(seed))
     rows = np.array([local.row(point) for point in points])
     rows = _nearest_first(local, rows[local.admissible(rows).all(axis=1)])
-    if not moved or not len(rows):
+    if not seconds or not len(rows):
         return [local.point(row) for row in rows], len(rows)
-    near = rows[:NEAREST]
-    both = np.array([*map(local.shrink, near), *near])  # what was moved may have left a hull
+    near = list[Floats]()
+    with suppress(*STOPS), until(now() + seconds):
+        near.extend(map(local.shrink, rows[:NEAREST]))
+    both = np.array([*near, *rows[:NEAREST]])  # what was moved may have left a hull
     closest = np.argsort(local.distances(both), kind="stable")
     return [local.point(both[i]) for i in closest], len(rows)
 
@@ -168,5 +171,5 @@ def known_row(
         with until(late):
             local = LocalSearch(query, np.random.default_rng(0))
             best = moved(local, best, original.flips)
-            best = tidied(local, best, original.flips, late)
+            best = tidied(query, best, original.flips, late, local)
     return best

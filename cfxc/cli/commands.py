@@ -242,8 +242,9 @@ def _say_next(
         say_next(*with_more("--letter", f"letter.{kind}", *["--overwrite"] * replaces))
     elif row is not None and instance.question is not None and not requested.subject_to:
         words = [*source.words(), "--question", str(instance.question), "--rows", table]
-        if distance := requested.options.get("distance"):
-            words += ["--distance", distance]
+        for name in ("target", "distance"):
+            if given := requested.options.get(name):
+                words += [f"--{name}", given]
         say_next("cfxc", "batch", *words, "-o", "answers.csv")
 
 

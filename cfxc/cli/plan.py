@@ -312,7 +312,7 @@ def _facts(result: PlanResult) -> list[Pair]:
         why = "no admissible row has the target outcome, and a nominal score of at least "
         return [("status", f"infeasible: {why}{result.epsilon:g}; {result.reason}")]
     if result.plan is None:
-        return [("status", f"unknown: {result.reason}")]
+        return [("status", f"unknown: {result.reason}; raise --time-limit")]
     message = f"{sum(result.valid)} of {len(result.valid)} rows, asked of the model itself"
     ball = f"whatever law the parameters have with moments within {result.radius:g}"
     facts = [
@@ -328,7 +328,11 @@ def _facts(result: PlanResult) -> list[Pair]:
     trace = "; ".join(f"{STEPS[s.name]} {_figure(s.lower, -1)}" for s in result.trace)
     facts.append(("on the way", f"at least: {trace}"))
     if result.status == "unknown":
-        facts.append(("status", f"unknown: {result.reason}; rows are missing"))
+        missing = f"unknown: {result.reason}; rows are missing; raise --time-limit"
+        facts.append(("status", missing))
+    elif result.reason:
+        cut = f"{result.reason}: with more of it rows and bounds may be better; raise --time-limit"
+        facts.append(("status", cut))
     apart = f"{result.proximity:.3g} away on average, diversity {result.diversity:.3g}"
     return [*facts, ("effort", f"{apart}, {result.seconds:.1f} s")]
 

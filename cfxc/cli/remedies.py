@@ -37,6 +37,7 @@ ADVICE = (
     (re.compile(r"\bcount=(\d+)"), r"--count \1"),
     (re.compile(r"ordinal=\{'([^'\n]*)': \[[^\]\n]*\]\}"), r"--ordinal '\1=first,second,…'"),
     (re.compile(r"kinds=\{'([^'\n]*)': 'categorical'\}"), r"--categorical '\1'"),
+    (re.compile(r"\bshrinkage='?([\w.-]+)'?"), r"--shrinkage \1"),
     (re.compile(r"\bwith fields=\{…\}, or "), ""),
 )
 """What a message advises in Python, and how that is said on a command line."""

@@ -18,21 +18,14 @@ if TYPE_CHECKING:
     from ..space import FeatureSpace, Label
 
 
-def read_distance(text: str, space: FeatureSpace) -> str | dict[str, str] | Mahalanobis:
-    """A distance's name or file as it is; ``l0=0.3,l1=0.7`` as a mapping of coefficients.
-
-    ``mahalanobis=data.csv``: by the covariance of the rows of a table.
-    """
-    if "=" not in text or text.endswith(".cfl"):
-        return text
-
+def read_distance(text: str, space: FeatureSpace) -> str | Mahalanobis:
+    """A distance's text as it is; ``mahalanobis=data.csv``: by the covariance of a table's rows."""
     from ..question.distances import MAHALANOBIS, Mahalanobis
 
-    name, _, file = text.partition("=")
-    if name.strip() == MAHALANOBIS:
+    name, equals, file = text.partition("=")
+    if equals and name.strip() == MAHALANOBIS:
         return Mahalanobis(read_rows(Path(file.strip()), space))
-    parts = [part.partition("=") for part in text.split(",")]
-    return once([(name.strip(), factor.strip()) for name, _, factor in parts])
+    return text
 
 
 def column_names(options: list[str] | None, known: list[str]) -> list[str]:

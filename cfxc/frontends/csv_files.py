@@ -154,7 +154,13 @@ def _lines(path: Path, skip: int = 0) -> Iterator[Lines]:
         raise _not_in_utf8(path, "such as from Latin-1", "LATIN1") from error
 
 
+BINARY = {".skops", ".onnx", ".pkl", ".joblib", ".ubj", ".cbm", ".parquet", ".pq", ".gz", ".xlsx"}
+"""Suffixes of files that are no text, in whatever encoding."""
+
+
 def _not_in_utf8(path: Path, known: str, name: str) -> InvalidInputError:
+    if path.suffix.lower() in BINARY:
+        return InvalidInputError(f"{path}: not a table in CSV: not text; name the table's file")
     return InvalidInputError(
         f"{path}: not a table in CSV: not text in UTF-8; save it as that, or convert it, {known}: "
         f"iconv -f {name} -t UTF-8 {shlex.quote(str(path))} > "

@@ -289,7 +289,11 @@ def read_parquet(path: Path) -> pd.DataFrame:
     except OSError as error:
         from ..space.names import unreadable
 
-        why = "it is no Parquet, or truncated" if path.exists() else "No such file or directory"
+        why = "it is no Parquet, or truncated"
+        if isinstance(error, FileNotFoundError):
+            why = "No such file or directory"
+        elif isinstance(error, PermissionError):
+            why = "Permission denied"
         said = unreadable(path, "the table", why, "name the table's file")
         raise InvalidInputError(said) from error
     except (ValueError, pyarrow.ArrowException) as error:

@@ -116,7 +116,7 @@ class Domain:
             inner, gone = self.numbers.nearest(values, side), float(self.lower)
             beside = values <= gone if side > 0 else np.isnan(inner) & (values >= gone)
             return np.where(beside, gone, inner)
-        (low, high), own = self._ends, float(self.factual)
+        (low, high), own = self.ends, float(self.factual)
         clipped = np.minimum(values, high) if side < 0 else np.maximum(values, low)
         fits = (low <= clipped) & (clipped <= high)
         found = self._landed(np.where(fits, clipped, low), side) if self._is_double else None
@@ -131,7 +131,7 @@ class Domain:
         return best
 
     @cached_property
-    def _ends(self) -> tuple[float, float]:
+    def ends(self) -> tuple[float, float]:
         """The range in doubles, which all admissible values are."""
         return ceil_float(self.lower), floor_float(self.upper)
 

@@ -12,6 +12,7 @@ from ..question.query import Query
 from ..stopping import GRACE, INTERRUPTED, LIMIT, STOPS, now, reason_of
 from . import box_search, mio, smt
 from .base import Deployed, Limits, Outcome, nothing
+from .incumbent import tidied
 from .rounding import deployed_slack
 from .within import CLOSED, within
 
@@ -83,7 +84,10 @@ def _box(solver: str) -> Engine:
 
 
 def _box_run(query: Query, deployed: Deployed, limits: Limits) -> Outcome:
-    return _run(box_search.search, query, deployed, replace(limits, settle=settle_by_smt))
+    deadline = now() + limits.seconds
+    outcome = _run(box_search.search, query, deployed, replace(limits, settle=settle_by_smt))
+    outcome.best = tidied(query, outcome.best, deployed, deadline)
+    return outcome
 
 
 def settle_by_smt(part: Query, limits: Limits) -> Outcome:

@@ -74,8 +74,9 @@ class PointSearch(Search):
         """The same, with a best point that changes nothing without need."""
         if self.query.hulls and now() >= self.deadline:
             return self.outcome  # each point may take a linear program over a hull's rows
-        end = max(self.deadline, min(now() + GRACE / 2, self.deadline + GRACE))
-        self.outcome.best = tidied(self.local, self.outcome.best, self.deployed, end)
+        self.outcome.best = tidied(
+            self.query, self.outcome.best, self.deployed, self.deadline, self.local
+        )
         return self.outcome
 
 
@@ -169,19 +170,25 @@ def moved(local: LocalSearch, found: Candidate, deployed: Deployed) -> Candidate
 
 
 def tidied(
-    local: LocalSearch, best: Candidate | None, deployed: Deployed, end: float
+    query: Query,
+    best: Candidate | None,
+    deployed: Deployed,
+    deadline: float,
+    local: LocalSearch | None = None,
 ) -> Candidate | None:
     """The best point without what it changes without need: under linf much of it costs nothing.
 
-    Nothing more is tried after ``end`` (of ``now``).
+    Nothing more is tried after the deadline (of ``now``), but for half the grace.
     """
-    norms = local.query.distance.norms
+    norms = query.distance.norms
     all_cost = norms is not None and (norms.l0 or norms.l1 or norms.l2)
-    if best is None or (all_cost and all(d.feature.weight for d in local.query.domains)):
+    if best is None or (all_cost and all(d.feature.weight for d in query.domains)):
         return best
+    end = max(deadline, min(now() + GRACE / 2, deadline + GRACE))
     with suppress(*STOPS):
+        local = local or LocalSearch(query, np.random.default_rng(0))
         for point in local.undone(best.point, end):
-            candidate = verify(local.query, point, deployed)
+            candidate = verify(query, point, deployed)
             if candidate is not None and candidate.distance <= best.distance:
                 return candidate
     return best

@@ -38,7 +38,8 @@ def number(cell: object, where: str) -> int | float | None:
             "but this column holds numbers; write the number alone"
         )
     if isinstance(value, float) and not math.isfinite(value):
-        raise InvalidInputError(f"{where}: {value!r} is not a finite number")
+        large = ", or larger than a double holds" if math.isinf(value) else ""
+        raise InvalidInputError(f"{where}: {value!r} is not a finite number{large}; correct it")
     return value
 
 

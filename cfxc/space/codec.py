@@ -166,8 +166,8 @@ class Rows:
                 made[place] = _series(feature, cell, [self._dtypes[place], dtype])
                 made[place].index = self.like.index
         if len(made) > FEW:
-            frame = pd.DataFrame({**self._given, **made}, index=self.like.index)
-            return frame.set_axis(self.like.columns, axis=1)
+            frame = self.like._constructor({**self._given, **made}, index=self.like.index)
+            return frame.set_axis(self.like.columns, axis=1).__finalize__(self.like)
         frame = self.like.copy()
         for place, column in made.items():
             frame.isetitem(place, column)

@@ -26,6 +26,10 @@ def shown(values: Iterable[object], limit: int = _SHOWN) -> str:
     return ", ".join(listed[:limit]) + more
 
 
+KINDS = {".csv", ".parquet", ".json", ".toml", ".onnx", ".skops", ".joblib", ".pkl", ".txt", ".ubj"}
+"""Suffixes that nobody means who writes another of them."""
+
+
 def nearest(name: object, known: Iterable[object]) -> list[object]:
     """The known names spelt most like ``name``, at most three, best first."""
     by_text = {str(value).casefold(): value for value in known}
@@ -128,14 +132,22 @@ def _near_file(path: str | Path) -> str:
     Both the name and its suffix are: a file of another kind is not meant.
     """
     place = Path(path)
-    if place.exists() or not place.parent.is_dir():
+    try:
+        if place.exists() or not place.parent.is_dir():
+            return ""
+        beside = [one.name for one in sorted(place.parent.iterdir()) if one.is_file()]
+    except (OSError, ValueError):  # what may not be looked at, or is no name
         return ""
-    beside = [
-        one.name for one in sorted(place.parent.iterdir())
-        if one.is_file() and nearest(place.stem, [one.stem]) and nearest(place.suffix, [one.suffix])
-    ]  # fmt: skip
-    close = nearest(place.name, beside)
+    meant = [name for name in beside if _alike(place, Path(name))]
+    close = nearest(place.name, meant)
     return f" (nearest: {str(place.with_name(str(close[0])))!r})" if close else ""
+
+
+def _alike(place: Path, other: Path) -> bool:
+    """Whether names are spelt alike, and suffixes too: the same, if both are some."""
+    kind, found = place.suffix.lower(), other.suffix.lower()
+    same = kind == found if {kind, found} <= KINDS else bool(nearest(kind, [found]))
+    return same and bool(nearest(place.stem, [other.stem]))
 
 
 def names_arguments(function: Callable[P, R]) -> Callable[P, R]:

@@ -82,7 +82,12 @@ def exported(source: Any, format: str, out: str | Path, *, time_limit: float = 6
     if not (name := path_of(out).name):
         raise InvalidInputError(f"{out}: a folder; name files in it, such as {out}/answer")
     _refuse_time(time_limit)
-    found = report(source)
+    if not (isinstance(source, str | Path | Mapping) or hasattr(source, "to_dict")):
+        raise DataTypeError(
+            "export takes a certificate: its file, the values of its JSON, or result.certificate; "
+            f"not {type(source).__name__}"
+        )
+    found = report(path_of(source, "a certificate") if isinstance(source, str) else source)
     if not found.ok:
         raise VerificationError(f"the certificate does not hold: {found.reason}")
     texts = FORMATS[format](found.content, time_limit, name)

@@ -175,8 +175,9 @@ class PlanResult:
             why = "no admissible row has the target outcome and epsilon"
             return f"infeasible: {why} ({self.reason})"
         if self.plan is None:
-            return f"unknown: {self.reason}"
-        found = f"{self.status}: {len(self.plan)} rows, {sum(self.valid)} valid now"
+            return f"unknown: {self.reason}; raise time_limit"
+        late = f" ({self.reason}; raise time_limit)" if self.reason else ""
+        found = f"{self.status}{late}: {len(self.plan)} rows, {sum(self.valid)} valid now"
         return (
             f"{found}; all stay valid with a chance of at least {self.lower:.4g}, at most "
             f"{self.upper:.4g} (proved, for moments within {self.radius:g})"

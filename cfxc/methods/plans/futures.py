@@ -394,7 +394,7 @@ def refuse_indefinite(
         share = float(np.ceil(1e6 * share) / 1e6)
         remedy = (
             f"shrink it, explicitly: shrinkage={share:g} takes (1 - a) Σ + a·{average:.3g}·I; of "
-            f"models also shrinkage={LEDOIT_WOLF!r}"
+            f"models also shrinkage={LEDOIT_WOLF!r}, or more of them"
         )
     raise InvalidInputError(
         f"{name} is not positive definite: its least eigenvalue is {values[0]:.3g}, its largest "

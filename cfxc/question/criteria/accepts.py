@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
@@ -13,6 +14,7 @@ from ...frontends.files import load_model
 from ...ir import Builder, LabelTuple, Literal, Program, ops
 from ...space import FeatureSpace
 from ...space.feature import sort_of
+from ...space.names import names_arguments
 from ...space.values import Label, as_written
 from .criterion import Constraint, Criterion, Instance, settings_of
 
@@ -47,6 +49,7 @@ class Accepts(Criterion):
         "A pickle: model.pkl,label=1,trust_pickle=true."
     )
 
+    @names_arguments
     def __init__(
         self,
         model: Any,
@@ -157,7 +160,7 @@ def _program_of(requested: Accepts, space: FeatureSpace) -> Program:
     try:
         return load_model(requested.model, columns, trust_pickle=requested.trust_pickle)[0]
     except ModelFileError as error:  # the command's own flag is about its own model
-        flag = f"--accepts {requested.model},…,trust_pickle=true"
+        flag = f"--accepts {shlex.quote(f'{requested.model},…,trust_pickle=true')}"
         raise ModelFileError(str(error).replace("--trust-pickle", flag)) from error
 
 

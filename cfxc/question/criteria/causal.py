@@ -18,7 +18,7 @@ from ...lang.lower import lower_expression
 from ...lang.parser import parse_expression
 from ...space import FeatureSpace
 from ...space.feature import sort_of
-from ...space.names import suggestion
+from ...space.names import names_arguments, suggestion
 from ..effects import Effect, Mechanism, effects_of
 from .criterion import Constraint, Criterion, Instance
 
@@ -44,6 +44,7 @@ class Causal(Criterion):
     metavar = "EQUATION"
     help = "Such as 'amount = 90 * duration'; may be repeated."
 
+    @names_arguments
     def __init__(self, equations: Mapping[str, str | tuple[Any, Sequence[str]]]) -> None:
         if not isinstance(equations, Mapping) or not equations:
             raise DataTypeError('Causal takes {"feature": "equation", …}, one at least')

@@ -41,7 +41,13 @@ def settings_of(
         parts = value.split(",")
         starts = [",".join(parts[:count]) for count in range(len(parts), 0, -1)]
         path = next((start for start in starts if isfile(start.strip())), parts[0])
-        pairs = [part.partition("=") for part in parts[path.count(",") + 1 :]]
+        parts = parts[path.count(",") + 1 :]
+        if odd := next((part for part in parts if "=" not in part), None):
+            raise InvalidInputError(
+                f"{kind}: {odd.strip()!r} is no setting, such as {names[0]}=…; or there is no file "
+                f"{f'{path},{odd}'!r}"
+            )
+        pairs = [part.partition("=") for part in parts]
         value = once([(name.strip(), _figure(text.strip())) for name, _, text in pairs])
         value = {**value, file: path.strip()}
     if not isinstance(value, Mapping) or not isinstance(value.get(file), str):

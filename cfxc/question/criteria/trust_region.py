@@ -19,6 +19,7 @@ from ...errors import DataTypeError, InvalidInputError, UnsupportedError
 from ...frontends.predictor import plain_item
 from ...frontends.row_files import read_rows
 from ...space import FeatureSpace
+from ...space.names import names_arguments
 from ...space.tables import as_pandas
 from ...space.values import as_written
 from ..hull import NORMS, Coordinate, Hull, Norm, column_of, coordinates_of
@@ -53,6 +54,7 @@ class TrustRegion(Criterion):
     metavar = "ROWS"
     help = "Stay near rows: data.csv, or data.csv,epsilon=0.1,clusters=3."
 
+    @names_arguments
     def __init__(
         self,
         X: Any,

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
 from ...errors import DataTypeError, InvalidInputError, UnsupportedError, VerificationError
+from ...frontends.row_files import once
 from ...ir import REAL, If, Let, Literal, Operand, Program, Sort, evaluate, ops, walk
 from ...ir.evaluator import enclose
 from ...ir.interval import Bounds, Choice, Interval, floor_float
@@ -21,6 +22,7 @@ from ...space import FeatureSpace
 from ...space.feature import sort_of
 from ...space.names import suggestion, unreadable
 from ...space.values import as_written, decimal_text
+from ...writing import path_of
 from .delta import delta_name
 from .enclosure import enclosed
 from .mahalanobis import Mahalanobis, Whitening, whitened_program
@@ -44,6 +46,7 @@ RESULT: Final = "result"
 #: Nearer points are not told apart by searches that could go on for ever.
 FINEST: Final = Fraction(1, 10**9)
 
+_MIX = re.compile(r"[^=:;\n]+=[^=:;\n]+(,[^=:;\n]+=[^=:;\n]+)*")  # l0=0.3,l1=0.7
 _WORD = re.compile(r"[\w.+-]*")
 _COEFFICIENTS: Final = ("alpha", "beta", "gamma")
 
@@ -236,11 +239,16 @@ def resolve_distance(spec: DistanceLike, space: FeatureSpace) -> Distance:
     if spec in NORMS:
         return combination(_coefficients({spec: 1}), space)
     if spec.strip().endswith(".cfl") and "\n" not in spec:
-        return _from_file(Path(spec.strip()), space)
-    if spec.strip() == MAHALANOBIS:
+        return _from_file(path_of(spec.strip(), "a distance"), space)
+    if spec.partition("=")[0].strip() == MAHALANOBIS:
         raise InvalidInputError(
             "a Mahalanobis distance needs data: distance=cfxc.Mahalanobis(X), or on the command "
             "line --distance mahalanobis=data.csv"
+        )
+    if _MIX.fullmatch(spec):
+        parts = [part.partition("=") for part in spec.split(",")]
+        return combination(
+            _coefficients(once([(n.strip(), v.strip()) for n, _, v in parts])), space
         )
     if _WORD.fullmatch(spec.strip()):
         word = spec.strip()

@@ -300,15 +300,15 @@ class LocalSearch(PointRows):
         return np.where(np.isnan(landed), self.start[list(chosen)], landed)
 
     def undone(self, point: Point, end: float) -> list[Point]:
-        """The point without the changes that it can do without, and no farther for it.
+        """The point without the changes that it can do without, and no farther; none if none can.
 
-        First with what is left moved back as far as it goes too, then with whole changes undone.
-        Nothing more is tried after ``end`` (of ``now``).
+        First with what is left moved back as far as it goes too, then with whole changes undone
+        alone.  Nothing more is tried after ``end`` (of ``now``).
         """
         row = self.row(point)
         limit = self.distances(row[None])[0]
         rounds: list[Point] = []
-        for wholly in (True, False):
+        for wholly in (True, False, True):
             for j in np.flatnonzero(row != self.start).tolist():
                 if now() > end:
                     break
@@ -316,7 +316,9 @@ class LocalSearch(PointRows):
                 good = self.hits(rows) & (self.distances(rows) <= limit)
                 if good.any():
                     row = rows[int(good.argmax())]
-            rounds.insert(0, self.point(row))
+            made = self.point(row)
+            if made != (rounds[0] if rounds else dict(point)):
+                rounds.insert(0, made)
         return rounds
 
     def _back(self, j: int, row: Floats, wholly: bool) -> Moves:
@@ -485,6 +487,7 @@ def _landing(domain: Domain, cuts: Floats) -> Floats:
 def _between(domain: Domain, value: float, side: int) -> float | None:
     """The next admissible number below (``side`` -1) or above, up to rounding of the range."""
     if domain.is_plain and domain.step is None:
-        return value if domain.lower <= value <= domain.upper else None
+        low, high = domain.ends
+        return value if low <= value <= high else None
     found = domain.floor(value) if side < 0 else domain.ceil(value)
     return None if found is None else float(found)

@@ -59,7 +59,7 @@ function markWanted(message, focus) {
 
 // Whether what is asked is again what the answer that stands there is of.
 function isAnswered() {
-  return answered !== null && $("row-error").hidden && (!form.row || form.row === answered.row)
+  return answered !== null && $("row-error").hidden && ["", String(answered.row)].includes(String(form.row))
     && answered.asked === JSON.stringify(form.question());
 }
 
