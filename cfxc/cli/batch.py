@@ -139,7 +139,7 @@ def command(
         chosen, reported = _chosen(compiled, question, table, wrong, order.which)
     if not len(chosen):
         return _nothing_asked(order, reported, wrong)
-    with _counting(len(chosen)) as (watch, owed):
+    with _counting(len(chosen), question.n_jobs != 1) as (watch, owed):
         run = Run(
             question.n_jobs, order.parts, order.certificates, order.total_time_limit, watch, owed,
             overwrite=order.overwrite,
@@ -268,9 +268,9 @@ Counting = tuple[Callable[["pd.DataFrame"], None], Callable[[int], None]]
 
 
 @contextmanager
-def _counting(total: int) -> Iterator[Counting]:
+def _counting(total: int, several: bool) -> Iterator[Counting]:
     """A bar on a terminal, lines elsewhere: what is answered, proved and left; then how many
-    certificates are.
+    certificates are.  ``several``: whether processes have to start first.
     """
     console, done, proved = Page(stderr=True), 0, 0
     if not console.is_terminal:
@@ -293,7 +293,7 @@ def _counting(total: int) -> Iterator[Counting]:
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("", total=total, stands="")
+        task = bar.add_task("", total=total, stands="starting processes …" if several else "")
 
         def watch(part: pd.DataFrame) -> None:
             nonlocal proved

@@ -10,7 +10,14 @@ import pytest
 
 import cfxc
 from cfxc.answers.explaining import Explainer
-from cfxc.answers.seeds import EXAMPLES, _first_hits, _nearest_first, _points_of
+from cfxc.answers.seeds import (
+    EXAMPLES,
+    NEAREST,
+    _first_hits,
+    _nearest_first,
+    _points_of,
+    nearest_of,
+)
 from cfxc.errors import CfxcError
 from cfxc.solvers.baselines import LocalSearch
 from cfxc.solvers.box_search import engine
@@ -123,6 +130,21 @@ def test_what_is_hoped_of_seeds_does_not_matter(
         assert abs(given.distance - plain.distance) <= 1e-3
         assert given.lower_bound >= given.distance - 1e-3
         assert cfxc.check(given.certificate).ok
+
+
+def test_rows_are_moved_while_there_is_time() -> None:
+    model = compiled("linear")
+    query, _ = Explainer.of(model, cfxc.Question(target=1)).pose(refused(model, 1))
+    points = _points_of(model.space, loans().iloc[:80])
+    plain, valid = nearest_of(query, points, 0)
+    late, _ = nearest_of(query, points, 0, 1e-9)
+    moved, found = nearest_of(query, points, 0, 60.0)
+    assert (valid, len(plain)) == (found, found)
+    assert len(late) == 2 * NEAREST
+    assert all(point in plain[:NEAREST] for point in late)
+    assert len(moved) == 2 * NEAREST
+    assert query.distance_to(moved[0]) < query.distance_to(plain[0])
+    assert all(point in moved for point in plain[:NEAREST])
 
 
 def test_rows_that_are_no_counterfactuals_are_passed_over() -> None:

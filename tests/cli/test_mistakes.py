@@ -79,6 +79,12 @@ NAMED = [
     (("explian", "tree.skops"), ["explian"]),
     ((*EXPLAIN, "--tagret", "yes"), ["--tagret", "--target"]),
     ((*EXPLAIN, "--certficate", "c.json"), ["options: --certificate)"]),
+    ((*EXPLAIN, "--accepts", "no, m.skops,label=1"), ["'m.skops' is no", "no file 'no, m.skops'"]),
+    (
+        (*EXPLAIN, "--accepts", "m.skops,at_least"),
+        ["'at_least' is no setting", "no file 'm.skops,at_least'"],
+    ),
+    (("new", "data.csv", "tree.skops", *NEW[3:]), ["tree.skops: not a table in CSV"]),
     ((*EXPLAIN, "--count", "many"), ["--count", "not a valid int"]),
     ((*EXPLAIN, "--target", "7"), ["'7'", '"yes"']),
     ((*EXPLAIN, "--range", "1:2"), ["leave it out", "--target LABEL"]),

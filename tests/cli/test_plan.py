@@ -122,6 +122,6 @@ def test_a_covariance_that_is_not_definite(shell: Shell) -> None:
     size = cfxc.methods.plans.Encoding.of(model.program, model.space).size
     values = {"mean": [1.0] * size, "covariance": np.ones((size, size)).tolist()}
     (shell.folder / "m.json").write_text(json.dumps(values))
-    assert "shrinkage=" in shell.refuses(*ASKED, "--moments", "m.json")
+    assert "--shrinkage " in shell.refuses(*ASKED, "--moments", "m.json")
     (shell.folder / "space.toml").read_text()
     assert shell(*ASKED, "--moments", "m.json", "--shrinkage", "0.1", *SMALL).code in (0, 3)

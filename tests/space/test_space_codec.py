@@ -360,9 +360,12 @@ def test_rows_keep_dtypes_index_and_order_however_many_columns_change(count: int
     )  # fmt: skip
     space = FeatureSpace.infer(table)
     like = table.iloc[[0]].assign(beside=[object()])  # what is no feature stays
+    like.attrs = {"source": "a form"}
     point, changed = space.encode_row(like, extra="ignore"), list(table)[-count:]
     point = {**point, **{name: space.encode_row(table.iloc[[1]])[name] for name in changed}}
     expected = like.copy()
     for name in changed:
         expected[name] = table[name].iloc[[1]].set_axis([7])
-    pd.testing.assert_frame_equal(space.rows_like(like).decode(point), expected)
+    made = space.rows_like(like).decode(point)
+    pd.testing.assert_frame_equal(made, expected)
+    assert made.attrs == like.attrs

@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import cfxc
 from cfxc.space.feature import WORDING
+from cfxc.space.names import unreadable
 
 TABLE = pd.DataFrame({"pay": [1.25, 2.5, 3.75, 9.0], "sector": ["it", "law", "it", "art"]})
 WORDS = {"label": 'monthly "pay" {{x}}', "unit": "€", "format": "#,##0.00"}
@@ -134,3 +136,23 @@ def test_a_unit_agrees_with_its_number(locale: str, value: int, said: str) -> No
     feature = cfxc.Feature("duration", "integer", lower=0, upper=72, unit="month|months")
     words = Words(locale, [feature], Fields({}, {}, {}), "fields")
     assert words.value("duration", value) == said.replace(" ", "\u00a0")
+
+
+def test_the_nearest_file_is_of_the_same_kind(tmp_path: Path, monkeypatch: Any) -> None:
+    for name in ("cert.json", "model.onnx", "model.toml", "data.csv"):
+        (tmp_path / name).touch()
+
+    def said(name: str) -> str:
+        return unreadable(tmp_path / name, "it", "no such file", "name it").partition(": ")[2]
+
+    plain = "cannot read it: no such file; name it"
+    assert said("modl.onnx") == plain.replace(";", f" (nearest: {str(tmp_path / 'model.onnx')!r});")
+    assert "'model.onnx" not in said("modl.toml")
+    assert "data.csv" in said("data.cvs")
+    assert said("cer.onnx") == said("xyz.csv") == said("a\0b.csv") == said("x" * 300) == plain
+
+    def closed(self: Path) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "iterdir", closed)
+    assert said("modl.onnx") == plain

@@ -46,7 +46,7 @@ RESULT: Final = "result"
 #: Nearer points are not told apart by searches that could go on for ever.
 FINEST: Final = Fraction(1, 10**9)
 
-_MIX = re.compile(r"[^=:;\n]+=[^=:;\n]+(,[^=:;\n]+=[^=:;\n]+)*")  # l0=0.3,l1=0.7
+_MIX = re.compile(r"\s*\w+\s*=[^=:;\n,]+(,\s*\w+\s*=[^=:;\n,]+)*")  # l0=0.3,l1=0.7
 _WORD = re.compile(r"[\w.+-]*")
 _COEFFICIENTS: Final = ("alpha", "beta", "gamma")
 

@@ -6,10 +6,16 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
+import cfxc
 from cfxc import FeatureSpace
 from cfxc.ir import evaluate
 from cfxc.lang import compile_program
@@ -217,3 +223,22 @@ def test_what_was_found_is_kept_when_the_time_is_up(monkeypatch: pytest.MonkeyPa
         search(query).candidates()
     with until(0.0):  # seeds are not moved, and not lost
         assert search(query).candidates([{**OWN, "n": 20}]) == [{**OWN, "n": 20}]
+
+
+@pytest.mark.parametrize("make", [
+    lambda: RandomForestClassifier(20, max_depth=6, random_state=0),
+    lambda: GradientBoostingClassifier(n_estimators=30, random_state=0),
+    lambda: make_pipeline(StandardScaler(), LogisticRegression()),
+], ids=["forest", "boosting", "logistic"])  # fmt: skip
+def test_answers_under_linf_change_nothing_without_need(make: Any) -> None:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(300, 10)), columns=[f"x{i}" for i in range(10)])
+    total = X.to_numpy() @ rng.normal(size=10)
+    model = make().fit(X, total > np.quantile(total, 0.7))
+    compiled = cfxc.compile(model, cfxc.FeatureSpace.infer(X))
+    for i in np.flatnonzero(~model.predict(X))[:6]:
+        answer = compiled.explain(X.iloc[[i]], target=True, distance="linf")
+        assert answer.status == "optimal"
+        for name in answer.changes:
+            kept = answer.counterfactual.assign(**{name: X[name].iloc[i]})
+            assert not model.predict(kept)[0]
