@@ -160,8 +160,8 @@ class Policy:
         need(found.get("others", "any") == "any", "policy.others: it is 'any', or not there")
         need(set(found) - {"version"}, "it states nothing of what a question must allow")
         self.others = "others" in found
-        strange = not (self.features or self.others or set(found) - {"version", "target", "epsilon"})
-        need(not strange, "it names no feature, and not others = 'any', as a question's file does")
+        own = self.features or self.others or set(found) - {"version", "target", "epsilon"}
+        need(own, "it names no feature, and not others = 'any'; files of questions do so")
         self.target = Target(found["target"]) if "target" in found else None
         self.norms = _norms(found["norms"]) if "norms" in found else None
         self.semantics = found.get("semantics")
