@@ -126,6 +126,19 @@ def unreadable(path: str | Path, what: str, why: object, remedy: str) -> str:
     return f"{path}: cannot read {what}: {said}{_near_file(path)}; {remedy}"
 
 
+def read_text(path: Path, what: str, remedy: str) -> str:
+    """The text of a file in UTF-8, a byte order mark or not.
+
+    Raises:
+        InvalidInputError: it cannot be read.
+    """
+    try:
+        return path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error if isinstance(error, OSError) else "not UTF-8 text"
+        raise InvalidInputError(unreadable(path, what, why, remedy)) from error
+
+
 def _near_file(path: str | Path) -> str:
     """`` (nearest: 'tree.onnx')`` if a file beside it is spelt like one that is missing.
 

@@ -14,7 +14,7 @@ from typing import Any, get_args
 from ..errors import DataTypeError, InvalidInputError, MissingColumnError
 from ..writing import path_of
 from .feature import WORDING, Feature
-from .names import one_of, suggestion, unreadable
+from .names import one_of, read_text, suggestion
 from .tables import Tables
 from .values import Label, decimal_text, exact, is_double
 
@@ -95,11 +95,7 @@ def read(
             f"from_toml: expected the path of a TOML file or its text, not {source!r}"
         )
     path = path_of(source, f"a {what}")
-    try:
-        return path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n"), str(path)
-    except (OSError, UnicodeDecodeError) as error:
-        why = error if isinstance(error, OSError) else "not UTF-8 text"
-        raise InvalidInputError(unreadable(path, f"the {what}", why, remedy)) from error
+    return read_text(path, f"the {what}", remedy), str(path)
 
 
 def _feature_text(feature: Feature) -> str:

@@ -375,7 +375,7 @@ def test_numbers_that_doubles_do_not_hold_make_no_distance(far: str) -> None:
 def test_a_file_that_is_no_text(tmp_path: Path) -> None:
     path = tmp_path / "bad.cfl"
     path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InvalidInputError, match="not a text in UTF-8"):
+    with pytest.raises(InvalidInputError, match="not UTF-8 text; name its file"):
         resolve_distance(path, SPACE)
     path.write_text("return delta[0]", encoding="utf-8")
     with pytest.raises(LanguageError, match=r"bad\.cfl:1:14: index 0 lies outside"):

@@ -20,7 +20,7 @@ from ...ir.interval import Bounds, Choice, Interval, floor_float
 from ...lang import ast, lower_program, parse_program
 from ...space import FeatureSpace
 from ...space.feature import sort_of
-from ...space.names import suggestion, unreadable
+from ...space.names import read_text, suggestion
 from ...space.values import as_written, decimal_text
 from ...writing import path_of
 from .delta import delta_name
@@ -350,13 +350,7 @@ def _whitened(spec: Mahalanobis, space: FeatureSpace) -> Distance:
 
 
 def _from_file(path: Path, space: FeatureSpace) -> Distance:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        said = unreadable(path, "the distance", error, "name its file")
-        raise InvalidInputError(said) from None
-    except UnicodeDecodeError:
-        raise InvalidInputError(f"{path}: not a text in UTF-8") from None
+    text = read_text(path, "the distance", "name its file")
     return _from_text(text, str(path), space)
 
 
