@@ -24,7 +24,8 @@ T = TypeVar("T")
 STEP = 0.02
 """Seconds between two looks, for those who wait."""
 GRACE = 0.1
-"""Seconds for a first answer, half of them to search, whatever the limit; or to check the last."""
+"""Seconds that work may take beyond its limit: half of them to find a first answer, the others to
+check, tidy or bound what there is."""
 LAST = 60.0
 """Seconds that the interpreter waits for work that was left alone."""
 LIMIT = "time limit"

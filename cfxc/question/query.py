@@ -207,8 +207,7 @@ def make_query(
         ]
     if inside and not may_hold:
         raise NoChangeNeededError(
-            f"the factual has the outcome already that is asked for ({resolved}): it needs no "
-            "change",
+            f"the row already has the outcome that is asked for ({resolved}): it needs no change",
             resolved,
         )
     rules = make_rules(space, factual, criteria)

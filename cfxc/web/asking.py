@@ -6,6 +6,7 @@ page cannot mean another category of the same name.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -77,6 +78,10 @@ class Asked:
     words: Mapping[str, str]
 
 
+FOR_SPACES = re.compile(r"(;|, or) \w[^;,]* in the feature space\b.*", re.DOTALL)
+"""Advice about the file of a feature space, which who fills in a page does not have."""
+
+
 def read_fields(site: Site, given: Any) -> pd.DataFrame:
     """The instance that a page's fields state, as a one-row table."""
     space, fields = site.model.space, _table(given, "fields")
@@ -89,7 +94,7 @@ def read_fields(site: Site, given: Any) -> pd.DataFrame:
             cells = _cells(feature, fields[feature.name])
             values |= encode_row((feature,), cells, check_range=True)
         except CfxcError as error:
-            wrong[feature.name] = str(error)
+            wrong[feature.name] = FOR_SPACES.sub("", str(error))
     if wrong:
         raise FieldErrors(wrong)
     return space.decode(values)

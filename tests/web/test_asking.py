@@ -73,6 +73,7 @@ def test_a_wrong_field_is_named(site: Site, field: str, value: Any, said: str) -
         read_fields(site, {**FIELDS, field: value})
     assert list(caught.value.where) == [field]
     assert re.search(said, caught.value.where[field]), caught.value.where
+    assert "feature space" not in caught.value.where[field]  # which who fills it in does not have
 
 
 def test_a_field_that_is_not_there_is_named(site: Site) -> None:
