@@ -353,7 +353,7 @@ def test_bad_options(options: dict[str, Any], message: str) -> None:
 def test_rows_in_the_target_are_refused() -> None:
     model, space, compiled = trained("logistic")
     asked = task(model, space, "two", seed=1)
-    with pytest.raises(InvalidInputError, match="outcome already that is asked for"):
+    with pytest.raises(InvalidInputError, match="already has the outcome that is asked for"):
         compiled.explain(asked.row, target=model.predict(asked.row)[0])
     with pytest.raises(InvalidInputError, match="a row is"):
         compiled.explain([1, 2, 3])

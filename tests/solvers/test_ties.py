@@ -113,7 +113,7 @@ def test_people_whose_own_votes_tie() -> None:
     result = compiled.explain(row)
     assert result.outcome_before != result.outcome_after
     assert result.lower_bound == 0  # in another order it may have the outcome already
-    with pytest.raises(InvalidInputError, match="outcome already that is asked for"):
+    with pytest.raises(InvalidInputError, match="already has the outcome that is asked for"):
         compiled.explain(row, target=int(result.outcome_before))
     table = compiled.explain_batch(grid().iloc[odd[:2]])
     assert (table["status"] != "error").all()

@@ -369,5 +369,5 @@ def test_bad_input() -> None:
         robust(model, row, [model], size=0)
     with pytest.raises(InvalidInputError, match="time_limit"):
         robust(model, row, [model], time_limit=0)
-    with pytest.raises(InvalidInputError, match="outcome already that is asked for"):
+    with pytest.raises(InvalidInputError, match="already has the outcome that is asked for"):
         robust(model, POINTS.iloc[[-1]], [model], target=1)

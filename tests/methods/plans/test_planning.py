@@ -326,7 +326,7 @@ def test_unknown_options_are_refused(model, person, moments):
 def test_somebody_who_is_accepted_needs_no_plan(model, moments):
     X, _ = data()
     accepted = X[model.predict(X) == 1].iloc[[0]]
-    with pytest.raises(InvalidInputError, match="outcome already that is asked for"):
+    with pytest.raises(InvalidInputError, match="already has the outcome that is asked for"):
         model.plan(accepted, moments=moments, target=1)
 
 
