@@ -93,6 +93,10 @@ def written_whole(path: str | Path) -> Iterator[Path]:
         raise _unwritable(path, error) from error
 
 
+FILES = {".csv", ".parquet", ".pq", ".xlsx", ".json", ".html", ".pdf", ".txt", ".toml"}
+"""How names of files end, and those of new folders do not."""
+
+
 def make_folder(path: str | Path) -> Path:
     """A folder and those above it, unless it is there.
 
@@ -100,6 +104,11 @@ def make_folder(path: str | Path) -> Path:
         InvalidInputError, DataTypeError: it cannot be made; it is no path.
     """
     path = path_of(path, "a folder")
+    if path.suffix.lower() in FILES and not path.is_dir():
+        raise InvalidInputError(
+            f"{path}: a folder would be made here; name one whose name does not end in "
+            f"{path.suffix}, as files do"
+        )
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -142,7 +142,9 @@ def test_a_plan_for_whoever_has_it_is_refused() -> None:
     person = TABLE[LINE.predict(TABLE) == "good"].iloc[[0]]
     mean = np.append(LINE.coef_[0] * 8, LINE.intercept_[0])
     moments = Moments.given(mean, np.eye(4) * 1e-2)
-    with pytest.raises(cfxc.NoChangeNeededError, match=r"already has the outcome that is asked for \('good'"):
+    with pytest.raises(
+        cfxc.NoChangeNeededError, match=r"already has the outcome that is asked for \('good'"
+    ):
         line.plan(person, moments=moments, size=1)
 
 

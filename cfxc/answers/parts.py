@@ -22,8 +22,6 @@ from .explaining import Explainer
 from .result import Result
 
 PREFIX = "counterfactual."
-FILES = frozenset({".csv", ".parquet", ".pq", ".xlsx", ".json", ".txt"})
-"""How names of single files end, which a folder's new name must not."""
 HEAD = "_question.json"  # readers of Parquet leave such names alone
 UNASKED = "interrupted before this instance was asked about"
 ERROR = "error"  # the status of a row that is not answered for what is wrong with it
@@ -149,11 +147,6 @@ class Store:
                     file.unlink()
         elif path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise InvalidInputError(f"{path} is no directory of answers; name a new directory")
-        elif path.suffix.lower() in FILES:
-            raise InvalidInputError(
-                f"{path}: out is a folder, where answers are kept as they come; name one without "
-                f"{path.suffix}, or write the table that explain_batch gives"
-            )
         make_folder(path)
         write_whole(head, text)
         return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -158,8 +159,8 @@ def notes(frame: pd.DataFrame, space: FeatureSpace) -> Iterator[str]:
     ]
     if codes:
         yield (
-            f"whole numbers of few values, taken as amounts: {_listed(codes)}; of those that are "
-            "codes: --categorical"
+            f"taken as amounts, though few whole numbers occur: {_listed(codes)}; where they are "
+            f"codes, say so: --categorical {shlex.quote(codes[0])}"
         )
     spans = ((name, frame[name].dropna().quantile([0, TAIL, 1]).tolist()) for name in numbers)
     tails = [n for n, (low, most, high) in spans if most - low < HEAVY * (high - low)]

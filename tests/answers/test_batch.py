@@ -307,8 +307,10 @@ class TestOut:
             compiled.explain_batch(people, target=1, out=tmp_path)
         with pytest.raises(cfxc.InvalidInputError, match="no directory of answers"):
             compiled.explain_batch(people, target=1, out=tmp_path / "letter.txt")
-        with pytest.raises(cfxc.InvalidInputError, match=r"name one without \.xlsx"):
+        with pytest.raises(cfxc.InvalidInputError, match=r"does not end in \.xlsx"):
             compiled.explain_batch(people, target=1, out=tmp_path / "answers.xlsx")
+        with pytest.raises(cfxc.InvalidInputError, match=r"does not end in \.json"):
+            compiled.explain_batch(people, target=1, certificates=tmp_path / "kept.json")
         assert not Path(tmp_path, "answers.xlsx").exists()
 
     def test_a_damaged_head(self, case, tmp_path):

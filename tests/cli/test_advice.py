@@ -114,8 +114,8 @@ def test_numbers_that_may_be_codes_and_ranges_of_few_rows() -> None:
     )
     codes, tails = notes(frame, FeatureSpace.infer(frame))
     assert codes == (
-        "whole numbers of few values, taken as amounts: school; of those that are codes: "
-        "--categorical"
+        "taken as amounts, though few whole numbers occur: school; where they are codes, say so: "
+        "--categorical school"
     )
     assert tails.startswith("one row in a hundred has 95% of the range of income; the range is")
     (tails,) = notes(frame, FeatureSpace.infer(frame, kinds={"school": "categorical"}))
