@@ -109,14 +109,12 @@ def explain_rows(model: Compiled, question: Question, rows: pd.DataFrame, run: R
         raise InvalidInputError("explain_batch: the table has no rows")
     limit = None if run.seconds is None else positive_number(run.seconds, "total_time_limit")
     certified = run.certificates is not None
-    if certified:
-        path_of(run.certificates, "a folder")
+    if run.certificates is not None:  # absolute: Python may go to another folder
+        run = replace(run, certificates=make_folder(run.certificates).absolute())
     store = None
     if run.out is not None:  # absolute: Python may go to another folder, and its processes be there
         folder = path_of(run.out, "a folder").absolute()
         store = Store.open(folder, explainer, rows, certified, run.overwrite)
-    if run.certificates is not None:
-        run = replace(run, certificates=make_folder(run.certificates).absolute())
     batch = Batch(explainer, rows, run, first_alike(rows), inf if limit is None else time() + limit)
     held = nullcontext() if store is None else held_alone(store.path / HEAD)
     with held, suppress(KeyboardInterrupt), warnings.catch_warnings():  # what was answered is kept

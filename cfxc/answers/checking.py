@@ -28,7 +28,9 @@ from ..space.tables import as_pandas
 from ..writing import path_of
 
 export = names_arguments(_export)
+export.__module__ = __name__  # where it is found, also by pickle
 
+TABLES = {".csv", ".parquet", ".pq", ".xlsx"}
 LARGE, BITS = 400, 4000
 """Digits before or behind the point of a decimal, and bits of a fraction, that no cell has."""
 
@@ -135,6 +137,8 @@ def _refuse_types(certificate: Any, model: Any, hash: Any) -> None:
         )
     if isinstance(model, pd.DataFrame | pd.Series):
         raise DataTypeError(f"model is a file or a fitted model, not {type(model).__name__}")
+    if isinstance(model, str | PathLike) and Path(model).suffix.lower() in TABLES:
+        raise InvalidInputError(f"{model}: a table is no model; name the model's file")
     if not isinstance(hash, str | None):
         raise DataTypeError(f"hash is a text of 16 digits or more, not {hash!r}")
 

@@ -253,11 +253,11 @@ def question_of(model: CompiledModel, instance: Instance, requested: Asked) -> Q
     from ..question.question import Question
 
     base = Question() if instance.question is None else Question.from_toml(instance.question)
-    label, distance = requested.options.get("target"), requested.options.get("distance")
-    target = None
+    label, target = requested.options.get("target"), None
+    distance = requested.options.get("distance") or base.given.get("distance")
     if "target" not in base.given or label is not None or instance.range_ is not None:
         target = read_target(model, label, instance.range_)
-    if distance is not None:
+    if isinstance(distance, str):
         distance = read_distance(distance, model.space)
     question = requested.question(base, target=target, distance=distance)
     _refuse_idle(requested.options.get("relax") or (), question)

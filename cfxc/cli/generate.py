@@ -189,7 +189,10 @@ def run(
     counts = report["status"].value_counts()
     reported = ", ".join(f"{count} {status}" for status, count in counts.items())
     sizes = f"{len(found)} row{'s' * (len(found) != 1)} for {len(report)} instance"
-    print(f"{sizes}{'s' * (len(report) != 1)}: {reported}", file=sys.stderr)
+    late = time.monotonic() - started >= request.time_limit / 2  # from when on none is drawn
+    cut = late and report["status"].isin(("none", "fewer")).any()
+    more = "; a longer --time-limit may give more" if cut else ""
+    print(f"{sizes}{'s' * (len(report) != 1)}: {reported}{more}", file=sys.stderr)
     if (report["status"] == "none").any():
         return LIMIT
     return INFEASIBLE if (report["status"] == "impossible").any() else 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from json import dumps, loads
@@ -110,7 +109,6 @@ def command(
     future parameters with moments within --radius of those of --retrain, --model or --moments.
     """
     source = Source(model, space, reading)
-    started = time.monotonic()
     _check_sources(question)
     check_writable(question.save_moments)
     check_picture(question.plot, "plotting bounds")
@@ -125,7 +123,8 @@ def command(
         target = read_target(compiled, question.target, None)
         given = None if question.correct is None else _rows(question.correct, compiled)
         _check_early(question, compiled, row, target, given)
-    deadline = now() + question.time_limit
+    started = now()
+    deadline = started + question.time_limit
     try:
         with doing(_preparing(question)), until(deadline):
             moments = _moments(question, compiled, source)
@@ -151,7 +150,7 @@ def command(
             time_limit=max(deadline - now(), 0.01),
             random_state=question.seed,
         )
-    result = replace(result, seconds=time.monotonic() - started)
+    result = replace(result, seconds=now() - started)
     try:
         if json:
             print(to_json(result.to_dict()), flush=True)
@@ -328,7 +327,8 @@ def _facts(result: PlanResult) -> list[Pair]:
     trace = "; ".join(f"{STEPS[s.name]} {_figure(s.lower, -1)}" for s in result.trace)
     facts.append(("on the way", f"at least: {trace}"))
     if result.status == "unknown":
-        missing = f"unknown: {result.reason}; rows are missing; raise --time-limit"
+        few = f"{len(result.plan)} of the rows asked for alone"
+        missing = f"unknown: {result.reason}; {few}; raise --time-limit"
         facts.append(("status", missing))
     elif result.reason:
         cut = f"{result.reason}: with more of it rows and bounds may be better; raise --time-limit"

@@ -301,7 +301,7 @@ def bare(tmp_path: Path) -> Path:
 def test_the_file_in_an_empty_environment(saved: Path, bare: Path, tmp_path: Path) -> None:
     checker = write_checker(tmp_path / "cfxc-check.pyz")
     for options, code in (((), 0), (("--json",), 0), (("--policy", "policy.toml"), 1)):
-        (tmp_path / "policy.toml").write_text("epsilon = 0.1", "utf-8")
+        (tmp_path / "policy.toml").write_text("epsilon = 0.1\nfixed = []", "utf-8")
         done = run(bare, "-I", checker, saved, *options, folder=tmp_path)
         assert done.returncode == code, done.stdout + done.stderr
         assert done.stderr == ""

@@ -463,7 +463,7 @@ def test_over_the_interface(tmp_path: Path) -> None:
     assert found.shown is None
     path.write_text("version = 1", "utf-8")
     for text in ('target = "yes"', "epsilon = 0.01"):
-        with pytest.raises(WrongInput, match="no policy: it names no feature, and not others"):
+        with pytest.raises(WrongInput, match="no policy: it names no feature; write"):
             policy.Policy(text)
     with pytest.raises(InvalidInputError, match=r"no policy: it states nothing of what a question"):
         cfxc.check(changed(), policy=path)

@@ -229,6 +229,14 @@ def test_an_answer_stands_again_once_its_question_is_put_back(page: Page) -> Non
         page.type(page.value("age"), text)
         wait_for(lambda stale=stale: (page("#answer").get_attribute("class") == "stale") == stale)
         assert (page.text("#status") == done) != stale
+    page.type(page.value("age"), own)
+    row = page(".verdict").text.split("Row ")[1].split(":")[0]
+    wait_for(lambda: page("#answer").get_attribute("class") != "stale")
+    page("#row").send_keys("777")  # not there yet, and already another one
+    wait_for(lambda: page("#answer").get_attribute("class") == "stale")
+    page.type(page("#row"), row)
+    page("#row").send_keys(Keys.TAB)
+    wait_for(lambda: page("#answer").get_attribute("class") != "stale")
     page("#next").click()  # another row, whatever its fields
     wait_for(lambda: page.text("#status").startswith("The question has changed"))
 

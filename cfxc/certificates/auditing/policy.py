@@ -161,7 +161,7 @@ class Policy:
         need(set(found) - {"version"}, "it states nothing of what a question must allow")
         self.others = "others" in found
         own = self.features or self.others or set(found) - {"version", "target", "epsilon"}
-        need(own, "it names no feature, and not others = 'any'; files of questions do so")
+        need(own, "it names no feature; write [[feature]] tables, or add others = 'any'")
         self.target = Target(found["target"]) if "target" in found else None
         self.norms = _norms(found["norms"]) if "norms" in found else None
         self.semantics = found.get("semantics")

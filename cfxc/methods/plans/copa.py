@@ -195,8 +195,8 @@ def _descend(
     best, least = x, np.full(len(instances), np.inf)
     first, second = np.zeros_like(x), np.zeros_like(x)  # moments of the slope, as Adam keeps them
     for step in range(options.steps + 1):
-        if left() <= 0:
-            break  # with what there is
+        if left() <= 0 or not np.isfinite(x).all():
+            break  # with what there is: weights or points are too large for doubles
         value, slope = objective(x, instances[:, None], mean, covariance, options)
         better = value < least
         best = np.where(better[:, None, None], x, best)
@@ -233,7 +233,7 @@ def objective(
     det, cofactors = _determinant(K)
     pull = np.where(eye, 0.0, cofactors * K * K / between)
     slopes = away / lengths[..., None] / x.shape[1]
-    share = (scores / deviations**2)[worst]
+    share = np.where(deviations**2 > NEAREST, scores / deviations**2, 0.0)[worst]
     slopes[worst] -= (
         options.validity_weight * (mu - share[:, None] * swing[worst]) / deviations[worst][:, None]
     )

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from .delta import delta_name, delta_program
 from .distance import (
-    EUCLIDEAN,
     FINEST,
-    MAHALANOBIS,
-    NORMS,
     RESULT,
-    SPARSE,
     Distance,
     DistanceLike,
     Norms,
@@ -21,6 +17,7 @@ from .distance import (
 )
 from .mahalanobis import Mahalanobis, Whitening
 from .separable import has_extremes, is_extreme, recognised
+from .written import EUCLIDEAN, MAHALANOBIS, NORMS, SPARSE
 
 __all__ = [
     "EUCLIDEAN",

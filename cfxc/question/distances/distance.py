@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -12,8 +11,12 @@ from math import inf, nextafter, sqrt
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
-from ...errors import DataTypeError, InvalidInputError, UnsupportedError, VerificationError
-from ...frontends.row_files import once
+from ...errors import (
+    DataTypeError,
+    InvalidInputError,
+    UnsupportedError,
+    VerificationError,
+)
 from ...ir import REAL, If, Let, Literal, Operand, Program, Sort, evaluate, ops, walk
 from ...ir.evaluator import enclose
 from ...ir.interval import Bounds, Choice, Interval, floor_float
@@ -26,28 +29,14 @@ from ...writing import path_of
 from .delta import delta_name
 from .enclosure import enclosed
 from .mahalanobis import Mahalanobis, Whitening, whitened_program
+from .written import ALIASES, EUCLIDEAN, MAHALANOBIS, NORMS, SPARSE, coefficients_in
 
-#: The norms that may be mixed, in the order of the coefficients (alpha, beta, gamma).
-NORMS: Final = ("l0", "l1", "linf")
-#: The Euclidean norm stands alone: a root has no rational value, and so its square is what counts.
-EUCLIDEAN: Final = "l2"
-#: Fewest changes first, and l1 among those.
-SPARSE: Final = "sparse"
-#: The name of what :class:`Mahalanobis` gives.
-MAHALANOBIS: Final = "mahalanobis"
-#: What else norms are called.
-ALIASES: Final = {
-    "euclidean": EUCLIDEAN, "manhattan": "l1", "cityblock": "l1", "hamming": "l0",
-    "chebyshev": "linf", "max": "linf",
-}  # fmt: skip
 #: The only output of a distance.
 RESULT: Final = "result"
 
 #: Nearer points are not told apart by searches that could go on for ever.
 FINEST: Final = Fraction(1, 10**9)
 
-_MIX = re.compile(r"\s*\w+\s*=[^=:;\n,]+(,\s*\w+\s*=[^=:;\n,]+)*")  # l0=0.3,l1=0.7
-_WORD = re.compile(r"[\w.+-]*")
 _COEFFICIENTS: Final = ("alpha", "beta", "gamma")
 
 
@@ -240,23 +229,9 @@ def resolve_distance(spec: DistanceLike, space: FeatureSpace) -> Distance:
         return combination(_coefficients({spec: 1}), space)
     if spec.strip().endswith(".cfl") and "\n" not in spec:
         return _from_file(path_of(spec.strip(), "a distance"), space)
-    if spec.partition("=")[0].strip() == MAHALANOBIS:
-        raise InvalidInputError(
-            "a Mahalanobis distance needs data: distance=cfxc.Mahalanobis(X), or on the command "
-            "line --distance mahalanobis=data.csv"
-        )
-    if _MIX.fullmatch(spec):
-        parts = [part.partition("=") for part in spec.split(",")]
-        return combination(
-            _coefficients(once([(n.strip(), v.strip()) for n, _, v in parts])), space
-        )
-    if _WORD.fullmatch(spec.strip()):
-        word = spec.strip()
-        alias = f" (nearest: {ALIASES[word.lower()]!r})" if word.lower() in ALIASES else ""
-        raise InvalidInputError(
-            f"unknown distance {word!r}{alias or suggestion(word, (*NORMS, EUCLIDEAN, SPARSE))}; a "
-            "file is given by a path that ends in .cfl"
-        )
+    written = coefficients_in(spec)
+    if written is not None:
+        return combination(_coefficients(written), space)
     return _from_text(spec, "distance", space)
 
 

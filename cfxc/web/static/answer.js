@@ -42,7 +42,7 @@ export function showAnswer(model, form, asked, answer, id, row) {
   const start = answer.answers[0] || answer.relaxed;
   parts.push(tryOut(model, form, asked, start, answer.target));
   if (answer.kept) parts.push(downloads(model, answer, id, row));
-  parts.push(recipes(answer.recipes, row));
+  parts.push(recipes(answer.recipes));
   parts.push(make("details", {}, make("summary", {}, "In one line"), make("p", {}, answer.summary)));
   $("found").replaceChildren(...parts.filter((part) => part !== null));
 }
@@ -195,10 +195,9 @@ function downloads(model, answer, id, row) {
       letters.length ? locale : null), said, note, ...without);
 }
 
-function recipes(given, row) {
+function recipes(given) {
   const file = make("button", { type: "button" }, "row.json");
-  const name = row === "" ? "row.json" : `row-${row}.json`;
-  file.addEventListener("click", () => save(new Blob([JSON.stringify(given.row, null, 2)], { type: "application/json" }), name));
+  file.addEventListener("click", () => save(new Blob([JSON.stringify(given.row, null, 2)], { type: "application/json" }), "row.json"));
   const block = (title, text) => {
     const copy = make("button", { type: "button" }, "Copy");
     const pre = make("pre", { tabindex: "0", "aria-label": title }, text);

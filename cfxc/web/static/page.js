@@ -59,17 +59,14 @@ function markWanted(message, focus) {
 
 // Whether what is asked is again what the answer that stands there is of.
 function isAnswered() {
-  return answered !== null && $("row-error").hidden && ["", String(answered.row)].includes(String(form.row))
+  return answered !== null && $("row-error").hidden && ["", String(answered.row)].includes($("row").value)
     && answered.asked === JSON.stringify(form.question());
 }
 
-function edited(value) {
-  markWanted("");
+// Marks the answer that stands there as one to another question, or no longer.
+function compare() {
   const back = isAnswered();
-  if (searching) {
-    callOff();
-    say("The question has changed; the search was called off.");
-  } else if (back) {
+  if (back) {
     $("answer").classList.remove("stale");
     say("");
     $("status").replaceChildren(...answered.said);
@@ -79,6 +76,16 @@ function edited(value) {
     say(`The question has changed${old ? "; this answer is for the one before" : ""}.`);
   }
   standing = back;
+}
+
+function edited(value) {
+  markWanted("");
+  if (searching) {
+    callOff();
+    standing = false;
+    say("The question has changed; the search was called off.");
+  } else compare();
+  const back = standing;
   clearTimeout(timer);
   moved = moved || value;
   timer = setTimeout(async () => {
@@ -177,6 +184,7 @@ async function begin() {
       say("Something is wrong with the row; see beside its number.", true);
     }
   });
+  $("row").addEventListener("input", () => searching || compare()); // a number that is being typed
   $("stop").addEventListener("click", () => {
     if (!searching) return;
     say("Stopping …");

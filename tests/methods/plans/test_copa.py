@@ -180,6 +180,13 @@ def test_values_and_slopes_of_many_plans(size):
             assert slope[place] == pytest.approx((near[0] - near[1]) / 2e-6, abs=1e-5)
 
 
+def test_weights_beyond_doubles_end_with_what_there_is():
+    home, mean, covariance = problem(1)
+    for of in (Copa(3, 1e160, 1.0), Copa(3, 1.0, 1e160), Copa(3, 1e300, 1e300)):
+        made = copa_plan(home, np.abs(mean), covariance, of, lower=np.zeros(4), upper=np.ones(4))
+        assert np.isfinite(made).all()
+
+
 def test_slopes_where_rows_meet():
     """No number is lost where rows are the same, or the factual itself: det K is 0 there."""
     home, mean, covariance = problem(3)
