@@ -346,6 +346,26 @@ PATHS: list[Case] = [
         ["time_limit", "'a'"],
     ),
     ("no place", lambda m: m.ask().certificate.save(), ["'path'", "it takes path"]),
+    (
+        "a result is no certificate",
+        lambda m: cfxc.export(m.ask(), "smt2", "x"),
+        ["certificate", "not Result"],
+    ),
+    (
+        "formats",
+        lambda m: cfxc.export("a.json", ["smt2"], "x"),
+        ["unknown format ['smt2']", "vipr"],
+    ),
+    (
+        "a table as a distance",
+        lambda m: m.ask(distance=pd.DataFrame({"a": [1]})),
+        ["a distance is", "DataFrame"],
+    ),
+    (
+        "a table as a model",
+        lambda m: cfxc.check(m.ask().certificate, model="loans.csv"),
+        ["loans.csv", "table is no model"],
+    ),
     ("no format", lambda m: cfxc.export("a.json"), ["'format'", "it takes source, format, out"]),
 ]
 

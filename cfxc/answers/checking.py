@@ -18,6 +18,7 @@ import pandas as pd
 
 from ..certificates import Report, report
 from ..certificates import export as _export
+from ..certificates.auditing.inputs import TABLES
 from ..certificates.auditing.report import ANEW, SAME
 from ..certificates.checker import Undecided
 from ..errors import DataTypeError, InvalidInputError, VerificationError
@@ -30,7 +31,6 @@ from ..writing import path_of
 export = names_arguments(_export)
 export.__module__ = __name__  # where it is found, also by pickle
 
-TABLES = {".csv", ".parquet", ".pq", ".xlsx"}
 LARGE, BITS = 400, 4000
 """Digits before or behind the point of a decimal, and bits of a fraction, that no cell has."""
 

@@ -155,7 +155,10 @@ def command(
         if json:
             print(to_json(result.to_dict()), flush=True)
         else:
-            lay_out([], [*_changes(result), *_facts(result)])
+            from ..methods.plans import Copa
+
+            wanted = len(given) if given is not None else question.size or Copa.size
+            lay_out([], [*_changes(result), *_facts(result, wanted)])
     finally:  # also if the reader of the output has gone
         _save(question, moments, result)
     return EXITS[result.status]
@@ -305,13 +308,14 @@ def _changes(result: PlanResult) -> list[Pair]:
     return lines
 
 
-def _facts(result: PlanResult) -> list[Pair]:
+def _facts(result: PlanResult, wanted: int) -> list[Pair]:
     moments = result.moments
     if result.status == "infeasible":
         why = "no admissible row has the target outcome, and a nominal score of at least "
         return [("status", f"infeasible: {why}{result.epsilon:g}; {result.reason}")]
     if result.plan is None:
-        return [("status", f"unknown: {result.reason}; raise --time-limit")]
+        said = f"none of the {wanted} rows asked for was found; raise --time-limit"
+        return [("status", f"unknown: {result.reason}: {said}")]
     message = f"{sum(result.valid)} of {len(result.valid)} rows, asked of the model itself"
     ball = f"whatever law the parameters have with moments within {result.radius:g}"
     facts = [
@@ -327,9 +331,8 @@ def _facts(result: PlanResult) -> list[Pair]:
     trace = "; ".join(f"{STEPS[s.name]} {_figure(s.lower, -1)}" for s in result.trace)
     facts.append(("on the way", f"at least: {trace}"))
     if result.status == "unknown":
-        few = f"{len(result.plan)} of the rows asked for alone"
-        missing = f"unknown: {result.reason}; {few}; raise --time-limit"
-        facts.append(("status", missing))
+        found = f"{len(result.plan)} of the {wanted} rows asked for were found"
+        facts.append(("status", f"unknown: {result.reason}: {found}; raise --time-limit"))
     elif result.reason:
         cut = f"{result.reason}: with more of it rows and bounds may be better; raise --time-limit"
         facts.append(("status", cut))

@@ -17,6 +17,7 @@ PLACES = {
     "claim": "the certificate", "slack": "the slack",
 }  # fmt: skip
 REMEDY = "name the file that was handed to you"
+TABLES = {".csv", ".parquet", ".pq", ".xlsx"}  # suffixes that no model has
 MARK = VERSION.rstrip("0123456789")  # what certificates of every version say that they are
 
 

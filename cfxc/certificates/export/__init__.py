@@ -77,12 +77,12 @@ def export(
 
 def exported(source: Any, format: str, out: str | Path, *, time_limit: float = 60.0) -> Exported:
     """The same, with what was shown beside what was claimed; errors as of :func:`export`."""
-    if format not in FORMATS:
+    if not isinstance(format, str) or format not in FORMATS:
         raise InvalidInputError(f"unknown format {format!r}: {', '.join(FORMATS)}")
     if not (name := path_of(out).name):
         raise InvalidInputError(f"{out}: a folder; name files in it, such as {out}/answer")
     _refuse_time(time_limit)
-    if not (isinstance(source, str | Path | Mapping) or hasattr(source, "to_dict")):
+    if not (isinstance(source, str | Path | Mapping) or hasattr(source, "content")):
         raise DataTypeError(
             "export takes a certificate: its file, the values of its JSON, or result.certificate; "
             f"not {type(source).__name__}"

@@ -213,7 +213,7 @@ def resolve_distance(spec: DistanceLike, space: FeatureSpace) -> Distance:
         return _whitened(spec, space)
     if isinstance(spec, Mapping) and dict(spec) != {EUCLIDEAN: 1}:
         return combination(_coefficients(spec), space)
-    if spec == EUCLIDEAN or isinstance(spec, Mapping):
+    if isinstance(spec, Mapping) or (isinstance(spec, str) and spec == EUCLIDEAN):
         norms = Norms(Fraction(0), Fraction(0), Fraction(0), Fraction(1))
         return combination(norms, space)
     if isinstance(spec, Path):
