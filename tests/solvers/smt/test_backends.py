@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Sequence
 from fractions import Fraction
@@ -12,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cfxc.compiler.terms import Pool, Term, evaluate_term, free_variables
-from cfxc.errors import InvalidInputError, SolverError
+from cfxc.errors import InvalidInputError, MissingExtraError, SolverError
 from cfxc.solvers.smt import Answer, Backend, backend
 from cfxc.solvers.smt.backends import Portfolio
 
@@ -172,6 +173,12 @@ def test_by_names_the_member_that_answered() -> None:
 def test_unknown_names(name: str) -> None:
     with pytest.raises(InvalidInputError, match="unknown solver"):
         backend(name)
+
+
+def test_without_pysmt_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pysmt.environment", None)
+    with pytest.raises(MissingExtraError, match=r"cfxc\[pysmt\]"):
+        backend("pysmt:z3")
 
 
 def test_a_solver_that_pysmt_lacks() -> None:
