@@ -2,8 +2,8 @@
 
 Refused people of each data set, l1, relative 0.1 % (``--epsilon``), one thread: how many have a
 proved nearest counterfactual within the limit, and the seconds.  ``CFXC_DATA`` names the folder of
-the data.  ``--peers``: treecf and OCEAN beside them, on forests (``CFXC_PEER_PYTHON`` names their
-Python).  ``--acas`` instead: linf, ACAS Xu's networks in a folder, or one of their size; the
+the data.  ``--peers N``: treecf and OCEAN on the first N of them, on forests (``CFXC_PEER_PYTHON``
+names their Python).  ``--acas`` instead: linf, ACAS Xu's networks in a folder, or one of their size; the
 questions and Marabou beside them are described in ``support/acas.py``.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from statistics import median
 
@@ -135,10 +135,22 @@ def beside(task: Task, answers: list[Answer], peers: Peers, seconds: float) -> l
     return found.faults
 
 
+def some_of(known: Collection[str]) -> Callable[[str], list[str]]:
+    """Reads names with commas between them, each of which is known."""
+
+    def names(text: str) -> list[str]:
+        odd = [name for name in text.split(",") if name not in known]
+        if odd:
+            raise argparse.ArgumentTypeError(f"{odd[0]!r} is none of {', '.join(known)}")
+        return text.split(",")
+
+    return names
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", default=",".join(SETS), help="of these, by commas")
-    parser.add_argument("--models", default="forest,xgb,lgbm", help=f"of {', '.join(MODELS)}")
+    parser.add_argument("--data", type=some_of(SETS), default=",".join(SETS), help="by commas")
+    parser.add_argument("--models", type=some_of(MODELS), default="forest,xgb,lgbm")
     parser.add_argument("--people", type=int, default=20)
     parser.add_argument("--seconds", type=float, default=60.0, help="limit for each")
     parser.add_argument("--epsilon", type=float, default=1e-3)
@@ -147,7 +159,10 @@ def main() -> None:
         help="networks of 6 x 50 units: its *.onnx, --people points each; or one, fitted here",
     )  # fmt: skip
     parser.add_argument("--certify", action="store_true", help="of these, certificates too")
-    parser.add_argument("--peers", action="store_true", help="treecf and OCEAN too, on forests")
+    parser.add_argument(
+        "--peers", type=int, default=0, metavar="N",
+        help="of forests, ask treecf and OCEAN about the first N people too",
+    )  # fmt: skip
     options = parser.parse_args()
     if options.acas is not None:
         source = Path(options.acas) if options.acas else None
@@ -158,11 +173,11 @@ def main() -> None:
         return
     table = Table(f"ε = {options.epsilon:g}, limit {options.seconds:g} s", HEADER)
     peers, faults = find_peers() if options.peers else None, list[str]()
-    for task in tasks(options.data.split(","), options.models.split(",")):
+    for task in tasks(options.data, options.models):
         answers = ours(task, options.people, options.epsilon, options.seconds)
         table.rows.append(row(task, answers))
         if peers is not None and task.model.startswith("RF"):
-            faults += beside(task, answers, peers, options.seconds)
+            faults += beside(task, answers[: options.peers], peers, options.seconds)
     print(table.markdown())
     raise SystemExit(bool(faults))
 

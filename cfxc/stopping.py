@@ -171,14 +171,17 @@ def listening() -> Iterator[None]:
 
 
 @contextmanager
-def insisting(seconds: float) -> Iterator[None]:
-    """Interrupt what does not end so many seconds after ``listening`` took note of Ctrl-C."""
+def insisting(seconds: Callable[[], float]) -> Iterator[None]:
+    """Interrupt what does not end some seconds after ``listening`` took note of Ctrl-C.
+
+    How many is asked at that moment.
+    """
     ended = threading.Event()
 
     def watch() -> None:
         while not (_pressed or ended.wait(STEP)):
             pass
-        if not ended.wait(seconds):
+        if not ended.wait(seconds()):
             _thread.interrupt_main()
 
     thread = Thread(target=watch, daemon=True)

@@ -1,7 +1,7 @@
 """Files written whole or not at all: beside their place first, then moved there.
 
 What is no file (``/dev/stdout``, a pipe, a device) cannot be replaced: it gets the whole content at
-the end.  This module imports :mod:`cfxc.errors` alone and may be imported by every layer.
+the end.  Every layer may import this module.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from .errors import CfxcError, DataTypeError, InvalidInputError
+from .suffixes import FILES
 
 LONGEST = 255
 """Bytes of the name of a file or folder."""
@@ -91,10 +92,6 @@ def written_whole(path: str | Path) -> Iterator[Path]:
         raise
     except OSError as error:
         raise _unwritable(path, error) from error
-
-
-FILES = {".csv", ".parquet", ".pq", ".xlsx", ".json", ".html", ".pdf", ".txt", ".toml"}
-"""How names of files end, and those of new folders do not."""
 
 
 def make_folder(path: str | Path) -> Path:

@@ -10,7 +10,7 @@ import pytest
 
 from cfxc import stopping
 from cfxc.cli import interrupts
-from cfxc.stopping import Pressed, TimeUp, attend, listening, now, poll, polled, until
+from cfxc.stopping import Pressed, TimeUp, attend, insisting, listening, now, poll, polled, until
 
 
 def press() -> None:
@@ -92,3 +92,13 @@ def test_a_thread_is_cancelled_and_left_alone_if_it_does_not_heed_that(heeds: bo
     assert cancelled.is_set()
     assert (thread in stopping._abandoned) is not heeds
     end.set()
+
+
+def test_what_does_not_heed_ctrl_c_is_interrupted() -> None:
+    """After so long as is said when it is pressed, not when it began."""
+    seconds = 600.0
+    with listening(), insisting(lambda: seconds):
+        seconds = 0.01
+        press()
+        with pytest.raises(KeyboardInterrupt):
+            threading.Event().wait(60)

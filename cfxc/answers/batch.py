@@ -65,6 +65,8 @@ STARTING = 20.0
 """Seconds for all rows below which one process answers: others might spend all on starting."""
 ENDING = 15.0
 """Seconds after Ctrl-C in which processes that heard it, too, hand in what they answered."""
+BEGINNING = 1.0
+"""The same while none has answered: most likely they are only starting."""
 ONE_EACH = {"count", "diversity", "apart", "relax", "seeds"}
 """Options that a batch, with one answer a row, does not have."""
 Done = Callable[[int, int], None]
@@ -329,11 +331,13 @@ class Batch:
                 sent.append(places)
                 yield delayed(_answer_for)(batch, content, *self._task(places))
 
-        with listening(), insisting(ENDING):
+        begun = False
+        with listening(), insisting(lambda: ENDING if begun else BEGINNING):
             try:
                 with putting_off():  # it ends a process that has only begun, and so the batch
                     answers = Parallel(n_jobs=self.run.n_jobs, return_as="generator")(work())
                 for answer in answers:
+                    begun = True
                     yield sent.popleft(), answer
             except BrokenExecutor:
                 if not was_pressed():  # which ends a process that has only begun

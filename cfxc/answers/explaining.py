@@ -169,9 +169,9 @@ class Explainer:
             by_default=not self.named,
         )
 
-    def _to_move(self, engine: Engine, span: Span) -> float:
+    def _to_move(self, engine: Engine, span: Span) -> float | None:
         """Seconds for moving the given rows towards the instance: box search moves them itself."""
-        return 0.0 if engine.method == "box" else span.left / 2
+        return None if engine.method == "box" else span.left / 2
 
     def _known(self, query: Query) -> Iterator[Point]:
         """The rows that were given, and then those of the data."""

@@ -24,6 +24,7 @@ from ..show.numbers import cell_text, shown
 from ..show.overview import page
 from ..space.names import names_arguments, names_in, suggestion, unreadable
 from ..space.tables import as_pandas
+from ..suffixes import TABLES
 from ..writing import check_writable, path_of, write_whole
 from .cells import changes_between, changes_text, plain_cell
 from .pairing import Checked, asked_of, checked_certificates
@@ -167,7 +168,7 @@ def _given(answers: Any) -> Answers:
     """Answers of a table, or of a directory."""
     if isinstance(answers, str | Path):
         path = path_of(answers, "a folder or file of answers")
-        if path.suffix.lower() in (".csv", ".parquet", ".pq"):
+        if path.suffix.lower() in TABLES:
             return _read_file(path)
         return read_answers(path)
     table = as_pandas(answers)

@@ -65,11 +65,11 @@ class Seeds:
 
 
 def nearest_of(
-    query: Query, points: Sequence[Point], seed: int, seconds: float = 0.0
+    query: Query, points: Sequence[Point], seed: int, seconds: float | None = None
 ) -> tuple[list[Point], int]:
     """The nearest valid points, also moved towards the instance, and how many points are valid.
 
-    No more are moved after so many seconds; of 0, all valid points are given as they are: box
+    No more are moved after so many seconds; without, all valid points are given as they are: box
     search moves them by itself, faster.  Validity is the batch evaluator's word: points are
     verified exactly before they are used.
     """
@@ -78,7 +78,7 @@ def nearest_of(
     local = LocalSearch(query, np.random.default_rng(seed))
     rows = np.array([local.row(point) for point in points])
     rows = _nearest_first(local, rows[local.admissible(rows).all(axis=1)])
-    if not seconds or not len(rows):
+    if seconds is None or not len(rows):
         return [local.point(row) for row in rows], len(rows)
     near = list[Floats]()
     with suppress(*STOPS), until(now() + seconds):

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from ..errors import CfxcError, InvalidInputError, MissingExtraError
-from ..frontends.row_files import PARQUET, read_people
+from ..frontends.row_files import read_people
+from ..suffixes import PARQUET, TABLES
 from ..writing import check_writable, written_whole
 from .commands import Instance, Source, question_of
 from .flags import (
@@ -96,7 +97,7 @@ class Order:
     @property
     def is_file(self) -> bool:
         """Whether the answers are one file, not a folder of parts."""
-        return self.out.suffix.lower() in (".csv", *PARQUET)
+        return self.out.suffix.lower() in TABLES
 
     @property
     def parts(self) -> Path:

@@ -16,6 +16,7 @@ from typing import Any, ParamSpec, TextIO, cast
 import typer
 
 from ..errors import CfxcError, InvalidInputError, MissingExtraError
+from ..suffixes import PICTURES
 from ..writing import check_writable, is_special, write_whole
 from .interrupts import INTERRUPTED, came
 from .remedies import again, by_flag, remedy
@@ -25,7 +26,6 @@ INFEASIBLE, LIMIT, FAULT = 3, 4, 1
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """What a stream says that takes no more."""
 
-PICTURES = (".png", ".svg", ".pdf", ".jpg")
 
 P = ParamSpec("P")
 

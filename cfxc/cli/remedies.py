@@ -7,6 +7,8 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from ..suffixes import MODELS, TABLES
+
 _arguments: list[str] = []
 _options: list[str] = []
 
@@ -158,13 +160,11 @@ def _places() -> Iterator[tuple[int, str]]:
 
 def _looks(word: str) -> str:
     """What kind of file a word names, as far as its name or its text tells."""
-    from ..frontends.files import MODULES, PICKLES
-
     path = Path(ROW.sub("", word))
     suffix = path.suffix.lower()
-    if suffix in (".csv", ".parquet", ".pq"):
+    if suffix in TABLES:
         return TABLE
-    if suffix in (".onnx", ".skops", ".ubj", ".cbm", *PICKLES, *MODULES):
+    if suffix in MODELS and suffix not in (".json", ".txt"):  # which may be anything
         return MODEL
     try:
         text = path.read_text("utf-8") if suffix == ".toml" else ""

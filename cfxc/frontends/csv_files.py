@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ..errors import CfxcError, InvalidInputError
+from ..suffixes import BINARY
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -152,10 +153,6 @@ def _lines(path: Path, skip: int = 0) -> Iterator[Lines]:
         raise InvalidInputError(said) from error
     except UnicodeDecodeError as error:
         raise _not_in_utf8(path, "such as from Latin-1", "LATIN1") from error
-
-
-BINARY = {".skops", ".onnx", ".pkl", ".joblib", ".ubj", ".cbm", ".parquet", ".pq", ".gz", ".xlsx"}
-"""Suffixes of files that are no text, in whatever encoding."""
 
 
 def _not_in_utf8(path: Path, known: str, name: str) -> InvalidInputError:

@@ -11,14 +11,12 @@ from ..errors import InvalidInputError, MissingExtraError, ModelFileError
 from ..ir import Program
 from ..space import FeatureSpace
 from ..space.names import unreadable
+from ..suffixes import BOOSTERS, MODULES, PICKLES
 from ..writing import path_of
-from .boosters import SUFFIXES as BOOSTERS
 from .boosters import library_of
 from .predictor import Predictor, Task, Wanted
 from .skops_file import damaged, load_skops
 
-PICKLES = (".pkl", ".pickle", ".joblib")
-MODULES = (".pt2", ".pt", ".pth")
 KINDS = (
     ".onnx, .skops, XGBoost's .json and .ubj, LightGBM's .txt, CatBoost's .json and .cbm, and "
     "with trust_pickle (--trust-pickle) .pkl, .pickle, .joblib, .pt2, .pt, .pth"

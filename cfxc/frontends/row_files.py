@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import CfxcError, InvalidInputError, MissingColumnError, MissingExtraError
+from ..suffixes import PARQUET, TABLES
 from .csv_files import Table, is_missing, number, read_csv, read_csv_row, sample_csv, truth
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from ..space import FeatureSpace, Label
 
 _NUMBERED = re.compile(r"(?P<path>.+\.(csv|parquet|pq)|.+(?=:\d+$)):(?P<row>[^:/]*)", re.IGNORECASE)
-PARQUET = (".parquet", ".pq")
 MOST_DIGITS = 18
 """Of a row's number."""
 MOST_ROWS = 10_000
@@ -43,7 +43,7 @@ def read_factual(text: str, space: FeatureSpace) -> Mapping[str, Any]:
     path, number = named_row(text)
     if text.isdecimal() and not path.exists():
         raise InvalidInputError(f"no row '{text}': name its table too, such as data.csv:{text}")
-    if path.suffix.lower() not in (".csv", *PARQUET):
+    if path.suffix.lower() not in TABLES:
         if number is not None and path.is_file():
             raise InvalidInputError(
                 f"{path}: no row {number}: a table's name ends in .csv, .parquet or .pq; name one"

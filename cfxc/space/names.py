@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from ..errors import DataTypeError, InvalidInputError
+from ..suffixes import same_kind
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -24,10 +25,6 @@ def shown(values: Iterable[object], limit: int = _SHOWN) -> str:
     listed = [repr(value) for value in values]
     more = f", … and {len(listed) - limit} more" if len(listed) > limit else ""
     return ", ".join(listed[:limit]) + more
-
-
-KINDS = {".csv", ".parquet", ".json", ".toml", ".onnx", ".skops", ".joblib", ".pkl", ".txt", ".ubj"}
-"""Suffixes that nobody means who writes another of them."""
 
 
 def nearest(name: object, known: Iterable[object]) -> list[object]:
@@ -157,9 +154,11 @@ def _near_file(path: str | Path) -> str:
 
 
 def _alike(place: Path, other: Path) -> bool:
-    """Whether names are spelt alike, and suffixes too: the same, if both are some."""
-    kind, found = place.suffix.lower(), other.suffix.lower()
-    same = kind == found if {kind, found} <= KINDS else bool(nearest(kind, [found]))
+    """Whether names are spelt alike, and suffixes too, or are of one kind."""
+    suffix, found = place.suffix.lower(), other.suffix.lower()
+    same = same_kind(suffix, found)
+    if same is None:
+        same = bool(nearest(suffix, [found]))
     return same and bool(nearest(place.stem, [other.stem]))
 
 

@@ -9,7 +9,6 @@ import sys
 from typing import Any
 
 LIBRARIES = ("xgboost", "lightgbm")  # that have native boosters
-SUFFIXES = (".json", ".ubj", ".txt", ".cbm")
 
 
 def library_of(model: Any) -> str:
@@ -21,4 +20,4 @@ def library_of(model: Any) -> str:
     return ""
 
 
-__all__ = ["LIBRARIES", "SUFFIXES", "library_of"]
+__all__ = ["LIBRARIES", "library_of"]
