@@ -3,8 +3,8 @@
 Refused people of each data set, l1, relative 0.1 % (``--epsilon``), one thread: how many have a
 proved nearest counterfactual within the limit, and the seconds.  ``CFXC_DATA`` names the folder of
 the data.  ``--peers N``: treecf and OCEAN on the first N of them, on forests (``CFXC_PEER_PYTHON``
-names their Python).  ``--acas`` instead: linf, ACAS Xu's networks in a folder, or one of their size; the
-questions and Marabou beside them are described in ``support/acas.py``.
+names their Python).  ``--acas`` instead: linf, ACAS Xu's networks in a folder, or one of their
+size; the questions and Marabou beside them are described in ``support/acas.py``.
 """
 
 from __future__ import annotations
