@@ -1,4 +1,6 @@
 // Samples of levels and diverse choices among rows; sampling.py says what for.
+#include <chrono>
+
 #include "kernels.hpp"
 #include "python.hpp"
 
@@ -38,14 +40,24 @@ i64 apart(const Matrix<const Level>& rows, i64 a, i64 b) {
     return count;
 }
 
-// Greedy max-min choice of `count` rows under the Hamming distance, from `first`.
+// Whether there is time for another step: one choice is made in any case.
+auto until(double seconds) {
+    using Clock = std::chrono::steady_clock;
+    return [start = Clock::now(), seconds](i64 step) {
+        return !step || std::chrono::duration<double>(Clock::now() - start).count() < seconds;
+    };
+}
+
+// Greedy max-min choice of `count` rows under the Hamming distance, from `first`: the first of them
+// that there is time for, as of all choices here.
 //
 // Of rows that are as far from their nearest chosen one, the one that is farthest from all.
-auto max_min(const Table<const Level>& table, i64 first, i64 count) {
+auto max_min(const Table<const Level>& table, i64 first, i64 count, double seconds) {
     const auto rows = view(table);
+    const auto in_time = until(seconds);
     std::vector<i64> nearest(rows.rows, rows.columns + 1), total(rows.rows), chosen;
     i64 pick = first;
-    for (i64 step = 0; step < smaller(count, rows.rows); ++step) {
+    for (i64 step = 0; step < smaller(count, rows.rows) && in_time(step); ++step) {
         chosen.push_back(pick);
         nearest[pick] = -1;
         i64 best = -1;
@@ -66,13 +78,14 @@ auto max_min(const Table<const Level>& table, i64 first, i64 count) {
 // Greedy maximum over `count` rows of the harmonic mean of D, the share of the columns in which two
 // of them differ on average, and 1 - S, the share that each leaves alone (`changes`: how many not).
 auto harmonic(const Table<const Level>& table, const Line<const i64>& changes, i64 columns,
-              i64 count) {
+              i64 count, double seconds) {
     const auto rows = view(table);
+    const auto in_time = until(seconds);
     const auto moved = view(changes);
     std::vector<i64> total(rows.rows), chosen;
     std::vector<bool> taken(rows.rows);
     i64 pick = -1, differ = 0, change = 0;
-    for (i64 step = 0; step < smaller(count, rows.rows); ++step) {
+    for (i64 step = 0; step < smaller(count, rows.rows) && in_time(step); ++step) {
         // of the set with row i
         const auto worth = [&](i64 i) {
             const double pairs = double(columns) * larger(step * (step + 1), i64(1)) / 2,
@@ -98,13 +111,14 @@ auto harmonic(const Table<const Level>& table, const Line<const i64>& changes, i
 //
 // The kernel is positive definite on distinct rows, a product of one per feature.  Each step takes
 // the row with the largest variance that the chosen ones leave it, by a growing Cholesky factor.
-auto determinantal(const Table<const Level>& table, i64 count) {
+auto determinantal(const Table<const Level>& table, i64 count, double seconds) {
     constexpr double SAME = 1e-9;  // of a variance in [0, 1]: what rounding leaves where nothing is
     const auto rows = view(table);
+    const auto in_time = until(seconds);
     const i64 size = smaller(count, rows.rows);
     std::vector<i64> chosen;
     std::vector<double> left(rows.rows, 1.0), factor(rows.rows * size);
-    for (i64 step = 0; step < size; ++step) {
+    for (i64 step = 0; step < size && in_time(step); ++step) {
         const i64 pick = std::max_element(left.begin(), left.end()) - left.begin();
         chosen.push_back(pick);
         const double scale = std::sqrt(larger(left[pick], SAME));
@@ -127,7 +141,10 @@ auto determinantal(const Table<const Level>& table, i64 count) {
 
 void cfxc::add_generator(nb::module_& module) {
     module.def("draw_levels", &draw_levels);
-    module.def("max_min", &max_min);
-    module.def("harmonic", &harmonic);
-    module.def("determinantal", &determinantal);
+    constexpr double ever = std::numeric_limits<double>::infinity();
+    using namespace nb::literals;
+    const auto seconds = "seconds"_a = ever;
+    module.def("max_min", &max_min, "rows"_a, "first"_a, "count"_a, seconds);
+    module.def("harmonic", &harmonic, "rows"_a, "changes"_a, "columns"_a, "count"_a, seconds);
+    module.def("determinantal", &determinantal, "rows"_a, "count"_a, seconds);
 }

@@ -191,7 +191,7 @@ def _options(
     if type(count) is not int or not 1 <= count <= MOST_ANSWERS:
         raise InvalidInputError(f"answers: from 1 to {MOST_ANSWERS}")
     if type(seconds) not in (int, float) or not 0 < seconds <= most_seconds:
-        raise InvalidInputError(f"seconds: above 0, at most {most_seconds:g}, as the server allows")
+        raise InvalidInputError(f"seconds: a number such as 2.5, above 0, at most {most_seconds:g}")
     if count > 1 or says_how_apart(site):
         options["count"] = count
     diversity = _text(table.get("diversity") or "", "diversity")

@@ -13,7 +13,7 @@ from .site import Files, Site
 
 SIGNS = {"fixed": "==", "increase": ">=", "decrease": "<="}
 ROW = "row.json"
-"""The file that the page offers the instance as."""
+"""The file that the page offers the instance as, but for the number of its row."""
 
 
 def recipes(site: Site, asked: Asked) -> dict[str, Any]:
@@ -26,7 +26,7 @@ def recipes(site: Site, asked: Asked) -> dict[str, Any]:
             f"# {', '.join(gaps)}: a number that may be missing is kept by the feature space alone;"
             f"\n# set its action there, or use the lines in Python.\n{command}"
         )
-    return {"row": row, "command": command, "python": _python(site, asked, row)}
+    return {"row": row, "file": ROW, "command": command, "python": _python(site, asked, row)}
 
 
 def _words(files: Files, asked: Asked) -> Iterator[str]:

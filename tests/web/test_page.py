@@ -159,7 +159,14 @@ def test_what_is_kept_says_whose_it_is(page: Page) -> None:
     row = page("#row").get_property("value")
     page.find()
     assert page.text(".verdict").split("\n")[-1].startswith(f"Row {row}: ")
+    told = "letter names the certificate"
+    assert told in page.text(".downloads")
     assert page.save("certificate.json").name == f"certificate-row-{row}.json"
+    assert told not in page.text(".downloads")
+    page(".recipes summary").click()
+    page(".recipes .hint button").click()
+    wait_for((page.downloads / f"row-{row}.json").exists)
+    assert f" --factual row-{row}.json " in page.text(".recipes pre")
     assert "stale" not in page("#answer").get_attribute("class")
     page("#next").click()
     wait_for(lambda: page("#answer").get_attribute("class") == "stale")
@@ -232,6 +239,7 @@ def test_an_answer_stands_again_once_its_question_is_put_back(page: Page) -> Non
     page.type(page.value("age"), own)
     row = page(".verdict").text.split("Row ")[1].split(":")[0]
     wait_for(lambda: page("#answer").get_attribute("class") != "stale")
+    assert page("#row").get_property("value") == row
     page("#row").send_keys("777")  # not there yet, and already another one
     wait_for(lambda: page("#answer").get_attribute("class") == "stale")
     page.type(page("#row"), row)
@@ -316,8 +324,9 @@ def test_a_wrong_condition_and_a_wrong_limit_are_told(page: Page) -> None:
     page.type(page("input[aria-label='age: at least']"), "x")
     assert "see beside" in page.find()
     page.type(page("input[aria-label='age: at least']"), "")
-    page.type(page("#seconds"), "1000")
-    assert "seconds" in page.find()
+    for wrong in ("1000", "1,5"):
+        page.type(page("#seconds"), wrong)
+        assert "seconds" in page.find()
     assert page("#wanted-error").is_displayed()
     page.type(page("#seconds"), "1e999999999")
     assert "seconds" in page.find()

@@ -219,8 +219,8 @@ class Generator:
             random_state: Seed of the samples; by default that of training.
             time_limit: Seconds, half of them at most to draw.  Then rows are chosen and verified
                 for one instance after the other, as far as the time goes, and polished in what is
-                left; instances that none was left for have ``none``.  No choice for one instance is
-                broken off.
+                left; instances that none was left for have ``none``.  Rows that no time is left to
+                choose are any of those found.
             progress: Called now and then with how many instances have enough, and of how many.
 
         Returns:

@@ -31,6 +31,8 @@ MOST_EDGES = 10_000
 """Of the bands of a number."""
 BLOCK = 10_000
 """About how many rows are verified at once."""
+CHOOSING = 0.6
+"""Of the time that is left, the share in which rows are chosen; those chosen are verified, too."""
 
 
 @dataclass(frozen=True)
@@ -54,15 +56,16 @@ class Choosing:
     Args:
         predict: The original model.
         bands: Inner edges of what counts as one number, by feature; else a level is.
-        deadline: From when on (of ``time.monotonic``) no more instances are chosen for; but for
-            the first, whose rows are taken as they come.
+        deadline: Until when (of ``time.monotonic``) instances are taken up, one block after the
+            other.  Rows that there is no time to choose are taken as they come.
     """
 
     def __init__(
         self, drawing: Drawing, pool: Pool, decoder: Decoder, predict: Any, diversity: str | None,
         bands: Bands, rng: np.random.Generator, deadline: float,
     ) -> None:  # fmt: skip
-        self.deadline = deadline
+        self.deadline, begun = deadline, time.monotonic()
+        self.choosing = begun + CHOOSING * (deadline - begun)
         self.drawing, self.pool, self.decoder, self.predict = drawing, pool, decoder, predict
         self.diversity = diversity
         self.state = np.zeros(pool.instances.size, np.int8)
@@ -81,10 +84,13 @@ class Choosing:
         chosen: dict[int, Codes] = {}
         rows = np.cumsum(np.minimum(np.diff(self.ends), asked))
         blocks = np.split(np.arange(rows.size), np.flatnonzero(np.diff(rows // BLOCK)) + 1)
+        took = 0.0
         for number, block in enumerate(blocks):
-            if number and time.monotonic() > self.deadline:
+            started = time.monotonic()
+            if number and started + took > self.deadline:
                 break
             self._settle(block, asked, chosen)
+            took = time.monotonic() - started
         return self._menus(np.concatenate([*chosen.values()]))
 
     def _settle(self, waiting: Codes, asked: int, chosen: dict[int, Codes]) -> None:
@@ -103,17 +109,20 @@ class Choosing:
         places = places[self.state[places] != BAD]
         if not places.size or (places.size <= asked and self.diversity is None):
             return places
-        rows = self.rows[places]
-        if self.diversity is None or time.monotonic() > self.deadline:
-            picked = np.argsort(self.order[places])[:asked]
+        rows, seconds = self.rows[places], self.choosing - time.monotonic()
+        picked: Codes = np.empty(0, np.int64)
+        if self.diversity is None or seconds <= 0:
+            pass
         elif self.diversity == "dpp":
-            picked = determinantal(rows, asked)
+            picked = determinantal(rows, asked, seconds)
         elif self.diversity == "harmonic":
             columns = self.pool.codes.shape[1]
-            picked = harmonic(rows, self.changes[places], columns, asked)
+            picked = harmonic(rows, self.changes[places], columns, asked, seconds)
         else:
-            picked = max_min(rows, int(self.changes[places].argmin()), asked)
-        chosen: Codes = places[picked]
+            picked = max_min(rows, int(self.changes[places].argmin()), asked, seconds)
+        others = np.argsort(self.order[places])
+        others = others[~np.isin(others, picked)]
+        chosen: Codes = places[np.concatenate([picked, others])[:asked]]
         return chosen
 
     def _verify(self, places: Codes) -> Bools:

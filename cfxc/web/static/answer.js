@@ -42,7 +42,7 @@ export function showAnswer(model, form, asked, answer, id, row) {
   const start = answer.answers[0] || answer.relaxed;
   parts.push(tryOut(model, form, asked, start, answer.target));
   if (answer.kept) parts.push(downloads(model, answer, id, row));
-  parts.push(recipes(answer.recipes));
+  parts.push(recipes(answer.recipes, row === "" ? "row.json" : `row-${row}.json`));
   parts.push(make("details", {}, make("summary", {}, "In one line"), make("p", {}, answer.summary)));
   $("found").replaceChildren(...parts.filter((part) => part !== null));
 }
@@ -179,6 +179,7 @@ function downloads(model, answer, id, row) {
         save(await response.blob(), name.replace(".", `${whose}.`));
         note.textContent = decodeURIComponent(response.headers.get("x-cfxc-lacks") || "");
         note.hidden = !note.textContent;
+        if (path === "/api/certificate") before.hidden = true;
       } catch (error) {
         said.textContent = error.message;
         said.hidden = false;
@@ -188,16 +189,18 @@ function downloads(model, answer, id, row) {
     });
     return made;
   };
+  const before = make("p", { class: "hint" }, "A letter names the certificate by which it can be checked if that was saved first.");
   const letters = model.letters.map((kind) => button(`Letter (${kind.toUpperCase()})`, "/api/letter", { kind }, `letter.${kind}`));
   const without = Object.values(model.no_letters).map((why) => make("p", { class: "hint" }, why));
   return make("div", { class: "downloads" }, make("h3", {}, "Keep it"),
     make("div", { class: "buttons" }, button("Certificate (JSON)", "/api/certificate", {}, "certificate.json"), ...letters,
-      letters.length ? locale : null), said, note, ...without);
+      letters.length ? locale : null), letters.length ? before : null, said, note, ...without);
 }
 
-function recipes(given) {
-  const file = make("button", { type: "button" }, "row.json");
-  file.addEventListener("click", () => save(new Blob([JSON.stringify(given.row, null, 2)], { type: "application/json" }), "row.json"));
+// name: of the file that the instance is saved as.
+function recipes(given, name) {
+  const file = make("button", { type: "button" }, name);
+  file.addEventListener("click", () => save(new Blob([JSON.stringify(given.row, null, 2)], { type: "application/json" }), name));
   const block = (title, text) => {
     const copy = make("button", { type: "button" }, "Copy");
     const pre = make("pre", { tabindex: "0", "aria-label": title }, text);
@@ -215,5 +218,5 @@ function recipes(given) {
   };
   return make("details", { class: "recipes" }, make("summary", {}, "The same outside of this page"),
     make("p", { class: "hint" }, "The command reads the instance from the file ", file, "."),
-    ...block("On the command line", given.command), ...block("In Python", given.python));
+    ...block("On the command line", given.command.replace(`--factual ${given.file}`, `--factual ${name}`)), ...block("In Python", given.python));
 }

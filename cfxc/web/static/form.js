@@ -19,6 +19,7 @@ export class Form {
     this.picks = 0;
     this.here = this.loaded = 0; // the row that the next step goes on from, and the last one that came
     this.row = ""; // the row that the fields are of; empty once they were edited
+    this.filled = ""; // what they were when it came
     this.parts = new Map();
     this.buildWanted();
     this.buildFeatures();
@@ -30,7 +31,7 @@ export class Form {
   edited(event) {
     if (event.target.closest("#picker") || event.target.id === "live") return;
     const feature = event.target.dataset && event.target.dataset.value;
-    if (feature !== undefined) this.ownRow();
+    if (feature !== undefined) this.typed();
     this.changed(feature !== undefined);
   }
 
@@ -51,7 +52,6 @@ export class Form {
     for (let n = 1; n <= 8; n += 1) $("count").append(make("option", { value: n }, String(n)));
     $("count").addEventListener("change", () => ($("diversity-line").hidden = !this.several()));
     for (const name of figures) $(name).parentElement.hidden = false;
-    $("seconds").max = seconds;
     $("seconds").value = Math.min(10, seconds);
     if (criteria.length) {
       $("criteria").textContent = `Always asked for besides: ${criteria.join("; ")}`;
@@ -122,8 +122,8 @@ export class Form {
     };
     for (const name of this.model.figures) asked[name] = $(name).value;
     if (this.several()) asked.diversity = $("diversity").value;
-    const { value, validity } = $("seconds");
-    if (value || validity.badInput) asked.seconds = Number(value); // 0, which is refused, of what is no number
+    const seconds = $("seconds").value.trim();
+    if (seconds) asked.seconds = Number(seconds) || 0; // which is refused, of what is no number
     if (this.model.outcomes === null) {
       const range = [$("low").value.trim(), $("high").value.trim()];
       if (range[0] || range[1]) asked.range = range.join(":");
@@ -145,14 +145,15 @@ export class Form {
     return first !== null;
   }
 
-  // The fields are what is asked about, and no longer a row of the table.
-  ownRow() {
+  // The fields are what is asked about, and no longer a row of the table, unless they say the same.
+  typed() {
     this.picks += 1; // a row that is still to come does not replace what was typed
     this.picked = Promise.resolve(true);
-    this.row = "";
+    const same = JSON.stringify(this.fields()) === this.filled;
+    this.row = same ? this.loaded : "";
     $("row-error").hidden = true;
-    $("row").value = "";
-    $("row").placeholder = "edited";
+    $("row").value = this.row;
+    $("row").placeholder = same ? "" : "edited";
   }
 
   pick(row) {
@@ -171,6 +172,7 @@ export class Form {
       if (pick !== this.picks) return this.picked;
       this.loaded = this.row = row;
       this.fill(fields);
+      this.filled = JSON.stringify(this.fields());
       this.changed(true);
       return true;
     } catch (error) {

@@ -36,6 +36,18 @@ def test_max_min_takes_the_farthest_next(found: np.ndarray, data: st.DataObject)
 
 @given(rows)
 @settings(max_examples=60, deadline=None)
+def test_without_time_one_row_is_chosen(found: np.ndarray) -> None:
+    changes, count = np.ones(len(found), np.int64), len(found)
+    for choose in (
+        lambda *most: max_min(found, 0, count, *most),
+        lambda *most: harmonic(found, changes, 5, count, *most),
+        lambda *most: determinantal(found, count, *most),
+    ):
+        assert choose(0.0).tolist() == choose()[:1].tolist()
+
+
+@given(rows)
+@settings(max_examples=60, deadline=None)
 def test_determinantal_takes_the_largest_determinant_next(found: np.ndarray) -> None:
     kernel = 2.0 ** -hamming(found).astype(float)
     chosen = determinantal(found, len(found)).tolist()
