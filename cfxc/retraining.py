@@ -14,6 +14,7 @@ from .errors import DataTypeError, InvalidInputError
 from .model import CompiledModel, compile
 from .question.checks import whole_number
 from .space import FeatureSpace
+from .space.names import names_arguments
 from .space.tables import as_given, as_pandas
 from .space.values import as_written
 from .stopping import polled
@@ -22,6 +23,7 @@ DRAWS = 100
 """How often rows are drawn until they have every class."""
 
 
+@names_arguments
 def retrained(
     estimator: Any,
     X: Any,

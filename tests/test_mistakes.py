@@ -367,6 +367,9 @@ PATHS: list[Case] = [
         ["loans.csv", "table is no model"],
     ),
     ("no format", lambda m: cfxc.export("a.json"), ["'format'", "it takes source, format, out"]),
+    ("no number of changes", lambda m: cfxc.MaxChanges(), ["MaxChanges", "'most'", "it takes"]),
+    ("a kind", lambda m: cfxc.Feature("age"), ["Feature", "'kind'", "it takes name, kind"]),
+    ("within", lambda m: cfxc.Diverse(witin=1), ["Diverse", "'witin'", "nearest: 'within'"]),
 ]
 
 ALL = {

@@ -13,7 +13,7 @@ from ..errors import DataTypeError, InvalidInputError, brief
 from ..ir import Builder, Operand, Program, ops
 from ..ir import Literal as Number
 from ..space import FeatureSpace
-from ..space.names import meant
+from ..space.names import meant, names_arguments
 from ..space.values import as_written
 from .checks import as_double, closed_share, non_negative, positive_number
 from .criteria import Constraint
@@ -32,6 +32,7 @@ LARGEST = 10**6
 """Times the distance of the nearest one: what is larger is a slip, and beyond what engines hold."""
 
 
+@names_arguments
 @dataclass(frozen=True)
 class Diverse:
     """Further answers not much farther than the nearest, as different as they can be.

@@ -17,7 +17,7 @@ from ..errors import DataTypeError, InvalidInputError, LanguageError
 from ..ir import INT, REAL, LabelTuple, Sort
 from ..ir.interval import floor_float
 from ..lang.parser import parse_expression
-from .names import listed, names_in, nearest, one_of, shown
+from .names import listed, names_arguments, names_in, nearest, one_of, shown
 from .values import (
     MISSING,
     Key,
@@ -51,6 +51,7 @@ PATTERN = re.compile(r"[^#0-9.,;%‰¤E'@*+\-]*[#,]*0[0,]*(\.0*#*)?(\s*%|[^#0-9.
 """Number patterns of Unicode's locale data that show all of a number, as it is or in percent."""
 
 
+@names_arguments
 @dataclass(frozen=True)
 class Feature:
     """A feature x_j: kind, observed range or categories, action, weight, and its columns.

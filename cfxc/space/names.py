@@ -7,13 +7,12 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar, cast
 
 from ..errors import DataTypeError, InvalidInputError
 from ..suffixes import same_kind
 
-P = ParamSpec("P")
-R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
 _SHOWN = 8
 _CUTOFF = (
     0.6  # difflib's own default similarity for "close"; it decides only what a message suggests
@@ -162,17 +161,20 @@ def _alike(place: Path, other: Path) -> bool:
     return same and bool(nearest(place.stem, [other.stem]))
 
 
-def names_arguments(function: Callable[P, R]) -> Callable[P, R]:
-    """A function that names arguments which it lacks or has not.
+def names_arguments(function: F) -> F:
+    """A function that names arguments which it lacks or has not; or a class whose constructor does.
 
     Raises:
         DataTypeError: on a call with other arguments than it takes.
     """
+    if isinstance(function, type):
+        setattr(function, "__init__", names_arguments(vars(function)["__init__"]))  # noqa: B010
+        return function
     signature = inspect.signature(function)
     takes = [name for name in signature.parameters if name not in ("self", "cls")]
 
     @functools.wraps(function)
-    def call(*given: P.args, **named: P.kwargs) -> R:
+    def call(*given: Any, **named: Any) -> Any:
         try:
             signature.bind(*given, **named)
         except TypeError as error:
@@ -182,4 +184,4 @@ def names_arguments(function: Callable[P, R]) -> Callable[P, R]:
             raise DataTypeError(f"{what}: {said}; it takes {', '.join(takes)}") from None
         return function(*given, **named)
 
-    return call
+    return cast(F, call)

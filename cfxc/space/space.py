@@ -36,6 +36,7 @@ EXAMPLES = 500
 """Rows of a table that a space keeps."""
 
 
+@names_arguments
 @dataclasses.dataclass(frozen=True, repr=False)
 class FeatureSpace:
     """An immutable, ordered set of features x_1 … x_J over the columns of a table.

@@ -106,6 +106,8 @@ def test_what_is_no_certificate(name: str, saved: Path, capsys: pytest.CaptureFi
 def test_what_cannot_be_read(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(saved.parent / "none.json")]) == 2
     assert "none.json: cannot be read: No such file" in capsys.readouterr().out
+    assert main([str(saved.with_stem(f"{saved.stem}x"))]) == 2
+    assert f"(nearest: {str(saved)!r}); name the file" in capsys.readouterr().out
     assert main([str(saved.parent)]) == 2
     assert capsys.readouterr().out == f"{saved.parent}: a folder; name one certificate in it\n"
     zipped = saved.with_suffix(".json.gz")

@@ -6,6 +6,8 @@ Wrong input says nothing about a certificate, so it is never a rejection.
 from __future__ import annotations
 
 import zlib
+from contextlib import suppress
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +39,7 @@ def certificate(path: Path) -> tuple[Any, Clock]:
     except IsADirectoryError:
         raise WrongInput(f"{path}: a folder; name one certificate in it") from None
     except OSError as error:
-        raise WrongInput(f"{path}: cannot be read: {error.strerror or error}; {REMEDY}") from None
+        raise _unread(path, error) from None
     except (EOFError, zlib.error) as error:
         raise WrongInput(f"{path}: cannot be read: no gzip file: {error}") from None
     if body.startswith(b"\x1f\x8b"):
@@ -60,6 +62,17 @@ def certificate(path: Path) -> tuple[Any, Clock]:
     return content, clock
 
 
+def _unread(path: Path, error: OSError) -> WrongInput:
+    """The message about a file that cannot be read: which is nearest, where there is none."""
+    beside = list[str]()
+    if isinstance(error, FileNotFoundError):
+        with suppress(OSError):
+            beside = [one.name for one in path.parent.iterdir() if one.suffix == path.suffix]
+    close = get_close_matches(path.name, sorted(beside), 1)
+    near = f" (nearest: {str(path.with_name(close[0]))!r})" if close else ""
+    return WrongInput(f"{path}: cannot be read: {error.strerror or error}{near}; {REMEDY}")
+
+
 def _none(path: Path, why: str) -> WrongInput:
     return WrongInput(f"{path}: this is no cfxc certificate: {why}")
 
@@ -73,7 +86,7 @@ def text_of(path: Path) -> str:
     try:
         return path.read_text("utf-8-sig")
     except OSError as error:
-        raise WrongInput(f"{path}: cannot be read: {error.strerror or error}; {REMEDY}") from None
+        raise _unread(path, error) from None
     except UnicodeDecodeError:
         raise WrongInput(f"{path}: cannot be read: not UTF-8 text; save it as UTF-8") from None
 
@@ -84,7 +97,7 @@ def require_file(path: Path) -> None:
         with path.open("rb"):
             pass
     except OSError as error:
-        raise WrongInput(f"{path}: cannot be read: {error.strerror or error}; {REMEDY}") from None
+        raise _unread(path, error) from None
 
 
 def reason_of(error: Rejected) -> str:

@@ -21,7 +21,7 @@ from ...question.criteria import Causal, Condition, Criterion, MaxChanges, crite
 from ...question.rules import make_rules
 from ...show.plots import BLUE, INK, VERMILLION, axes_for, saved, tidy
 from ...space import FeatureSpace
-from ...space.names import shown
+from ...space.names import names_arguments, shown
 from ...space.tables import as_pandas
 from ...stopping import INTERRUPTED, Span
 from .evaluations import Caller, Evaluations
@@ -156,6 +156,7 @@ class PotentialResult(Answer):
         return saved(axes, path)
 
 
+@names_arguments
 class BlackBox:
     """Any model that gives a number for each row of a table.
 

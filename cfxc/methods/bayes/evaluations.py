@@ -17,6 +17,7 @@ from ...errors import CfxcError, DataTypeError, InvalidInputError, ModelFileErro
 from ...frontends.called import Call
 from ...solvers.base import Point
 from ...space import FeatureSpace
+from ...space.names import names_arguments
 from ...writing import path_of, write_whole
 
 FORMAT = "cfxc evaluations 1"
@@ -26,6 +27,7 @@ SAME = 1e-5
 do in another order, and far less than what another model does."""
 
 
+@names_arguments
 @dataclass
 class Evaluations:
     """Rows of one space, and a model's output on each; NaN where it gave none.

@@ -20,6 +20,7 @@ import numpy as np
 from ...arrays import Floats
 from ...errors import DataTypeError, InvalidInputError
 from ...question.checks import positive_number
+from ...space.names import names_arguments
 
 Interval = tuple[float, float]
 PEAK = 1 / e
@@ -102,6 +103,7 @@ class ExponentialPolynomial(Potential):
         return f"{name}, width {self.width:g}"
 
 
+@names_arguments
 def SEP(width: float) -> ExponentialPolynomial:  # noqa: N802, the paper's name
     """The symmetric potential: an output about ``width`` away, on either side (eq. 8).
 
@@ -114,6 +116,7 @@ def SEP(width: float) -> ExponentialPolynomial:  # noqa: N802, the paper's name
     return ExponentialPolynomial(width, "+-")
 
 
+@names_arguments
 def AEP(width: float, sign: str = "+") -> ExponentialPolynomial:  # noqa: N802, the paper's name
     """The asymmetric potential: an output about ``width`` above, or below (eq. 7).
 
@@ -129,6 +132,7 @@ def AEP(width: float, sign: str = "+") -> ExponentialPolynomial:  # noqa: N802, 
     return ExponentialPolynomial(width, sign)
 
 
+@names_arguments
 @dataclass(frozen=True)
 class CustomPotential(Potential):
     """A potential of one's own: any smooth function of y (and of the factual's output c).

@@ -19,6 +19,7 @@ from ...frontends.compiled import Compiled
 from ...frontends.sklearn import lower
 from ...question.checks import closed_share, number_from_zero, processors, whole_number
 from ...space import FeatureSpace
+from ...space.names import names_arguments
 from ...space.tables import as_pandas
 from ...stopping import polled
 from .encoding import BIAS, Encoding
@@ -27,6 +28,7 @@ from .moments import ROUNDING, array_of, covariance_of, mean_of
 LEDOIT_WOLF = "ledoit-wolf"
 
 
+@names_arguments
 @dataclass(frozen=True, eq=False)
 class Moments:
     """Mean and covariance of the parameters θ of future models; xᵀθ > 0 is ``positive``.

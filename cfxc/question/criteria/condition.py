@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...errors import DataTypeError
+from ...space.names import names_arguments
 from .criterion import Constraint, Criterion, Instance
 
 
+@names_arguments
 @dataclass(frozen=True)
 class Condition(Criterion):
     """An expression over ``x`` and ``factual`` that holds; texts in ``subject_to`` become these.

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...ir import Builder, Literal, Operand, Program, ops
+from ...space.names import names_arguments
 from ..checks import whole_number
 from .criterion import Constraint, Criterion, Instance
 
 
+@names_arguments
 @dataclass(frozen=True)
 class MaxChanges(Criterion):
     """``|{j : x_j ≠ x̂_j}| <= most``: at most so many features of x differ from the factual x̂.

@@ -9,6 +9,7 @@ from typing import Any
 
 from ...errors import InvalidInputError, UnsupportedError, brief
 from ...ir import Program
+from ...space.names import names_arguments
 from ...space.values import as_written
 from ..target import Target, target_program
 from .criterion import Criterion
@@ -31,6 +32,7 @@ class _Least(Criterion):
         return self.least if isinstance(self.least, str | int | float) else str(self.exact)
 
 
+@names_arguments
 @dataclass(frozen=True)
 class Margin(_Least):
     """The score that decides is won by ``least``, over every other label's.
@@ -73,6 +75,7 @@ class Margin(_Least):
         return replace(target, margin=self.exact)
 
 
+@names_arguments
 @dataclass(frozen=True)
 class Probability(_Least):
     """The model gives the target label a probability of ``least`` or more.

@@ -17,6 +17,7 @@ from ...ir import Builder, Literal, Operand, Program, Tensor, ops
 from ...ir.tensor import fractions
 from ...space import FeatureSpace
 from ...space.feature import sort_of
+from ...space.names import names_arguments
 from ...space.tables import as_pandas
 from ..hull import Coordinate, column_of, coordinates_of
 
@@ -73,6 +74,7 @@ class Whitening:
         return np.minimum(inner, most)
 
 
+@names_arguments
 class Mahalanobis:
     """The distance of Mahalanobis (1936), ``d² = (z - ẑ)ᵀ Σ⁻¹ (z - ẑ)``.
 
