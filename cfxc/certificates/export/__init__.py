@@ -64,7 +64,7 @@ def export(
             ``vipr``: ``OUT.vipr``, a mixed-integer program with its branch and bound, for
             ``viprchk``.  Beside each, ``OUT.FORMAT.manifest.json`` says what is shown, what
             stands for what, and the SHA-256 of certificate and files.
-        out: Beginning of the files' names.
+        out: Beginning of the files' names; the format's own suffix is left out.
         time_limit: Seconds for finding a proof, after the certificate was checked.
 
     Raises:
@@ -79,8 +79,10 @@ def exported(source: Any, format: str, out: str | Path, *, time_limit: float = 6
     """The same, with what was shown beside what was claimed; errors as of :func:`export`."""
     if not isinstance(format, str) or format not in FORMATS:
         raise InvalidInputError(f"unknown format {format!r}: {', '.join(FORMATS)}")
-    if not (name := path_of(out).name):
+    out = path_of(out)
+    if not (name := out.name.removesuffix(f".{format}")):
         raise InvalidInputError(f"{out}: a folder; name files in it, such as {out}/answer")
+    out = out.with_name(name)
     _refuse_time(time_limit)
     if not (isinstance(source, str | Path | Mapping) or hasattr(source, "content")):
         raise DataTypeError(

@@ -190,6 +190,8 @@ def test_answers_without_a_certificate(kind: str, tmp_path: Path) -> None:
 
 def test_answers_with_one_write_that(tmp_path: Path) -> None:
     assert len(answered("forest").export("smt2", tmp_path / "out")) == 3
+    named = answered("forest").export("smt2", tmp_path / "other.smt2")
+    assert "other.lower.smt2" in [path.name for path in named]
 
 
 def test_refusals(tmp_path: Path) -> None:
