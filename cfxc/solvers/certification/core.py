@@ -43,12 +43,16 @@ class Ensemble:
 
 @dataclass
 class Sources:
-    """The forms that sources stand for, in order, and the ensembles with their splits."""
+    """The forms that sources stand for, in order, and the ensembles with their splits.
+
+    ``known``: what those of a ``UnitReader`` are.
+    """
 
     features: dict[str, int]
     made: list[tuple[str, Any]] = field(default_factory=list)
     places: dict[Any, int] = field(default_factory=dict)
     ensembles: dict[str, Ensemble] = field(default_factory=dict)
+    known: dict[Source, Form] = field(default_factory=dict)
 
     def make(self, kind: str, form: Any) -> Source:
         """A source for a form, or for two factors; the same for equal ones."""
@@ -61,42 +65,44 @@ class Sources:
     def core(self, form: Form, units: Products) -> Form:
         """A form as ``UnitReader`` gives it, in core sources."""
         total, terms = form.constant, dict[Source, Fraction]()
-
-        def add(source: Source, factor: Fraction) -> None:
-            terms[source] = terms.get(source, Fraction(0)) + factor
-
         for source, factor in form.terms.items():
-            kind, what = source[0], source[1]
-            if kind == "x":
-                add(("x", self.features[what]), factor)
-            elif kind == "is":
-                add(("is", self.features[what], source[2]), factor)
-            elif kind == "tree":
-                ensemble = self.ensembles[what]
-                for column, tested in ensemble.forms.items():
-                    ensemble.places[column] = self.make("form", self.core(tested, units))[1]
-                add(("tree", list(self.ensembles).index(what), source[2]), factor)
-            elif kind == "unit":
-                add(self.make("unit", self.core(units.forms[what], units)), factor)
-            elif kind == "product":
-                both = (self.make("form", self.core(each, units)) for each in units.products[what])
-                add(self.make("product", tuple(place for _, place in both)), factor)
-            elif kind == "curve":  # of a form with a place of its own, which can be split
-                name, inner = units.curves[what]
-                held = self.make("form", self.core(inner, units))
-                add(self.make(name, LinearForm.one(held)), factor)
-            elif kind == "step":
-                step = units.steps[what]
-                form_of = self.core(-step.form if step.strict else step.form, units)
-                total += factor if step.strict else 0  # above 0: not at most 0
-                add(self.make("step", form_of), -factor if step.strict else factor)
-            else:  # what rounding changes: the rounded form less the form
-                rounded = self.core(units.rounded[what], units)
-                add(self.make("single", rounded), factor)
-                total -= factor * rounded.constant
-                for inner, own in rounded.terms.items():
-                    add(inner, -factor * own)
+            if source not in self.known:  # once: each unit of a layer reads all of those before
+                self.known[source] = self._of(source, units)
+            own = self.known[source]
+            total += factor * own.constant
+            for inner, part in own.terms.items():
+                terms[inner] = terms.get(inner, Fraction(0)) + factor * part
         return LinearForm({source: factor for source, factor in terms.items() if factor}, total)
+
+    def _of(self, source: Source, units: Products) -> Form:
+        """One source that ``UnitReader`` gives."""
+        kind, what = source[0], source[1]
+        if kind == "x":
+            return LinearForm.one(("x", self.features[what]))
+        if kind == "is":
+            return LinearForm.one(("is", self.features[what], source[2]))
+        if kind == "tree":
+            ensemble = self.ensembles[what]
+            for column, tested in ensemble.forms.items():
+                ensemble.places[column] = self.make("form", self.core(tested, units))[1]
+            return LinearForm.one(("tree", list(self.ensembles).index(what), source[2]))
+        if kind == "unit":
+            return LinearForm.one(self.make("unit", self.core(units.forms[what], units)))
+        if kind == "product":
+            both = (self.make("form", self.core(each, units)) for each in units.products[what])
+            return LinearForm.one(self.make("product", tuple(place for _, place in both)))
+        if kind == "curve":  # of a form with a place of its own, which can be split
+            name, inner = units.curves[what]
+            held = self.make("form", self.core(inner, units))
+            return LinearForm.one(self.make(name, LinearForm.one(held)))
+        if kind == "step":
+            step = units.steps[what]
+            if not step.strict:
+                return LinearForm.one(self.make("step", self.core(step.form, units)))
+            # above 0: not at most 0
+            return 1 - LinearForm.one(self.make("step", self.core(-step.form, units)))
+        rounded = self.core(units.rounded[what], units)  # what rounding changes
+        return LinearForm.one(self.make("single", rounded)) - rounded
 
 
 class CoreReader(UnitReader):
