@@ -163,17 +163,23 @@ def export(
     certificate: Annotated[
         Path, typer.Argument(metavar="CERTIFICATE", help="A .json file, or .json.gz.")
     ],
-    format: Annotated[
-        str, typer.Option(help="smt2 (both bounds), cpc (cvc5's proof) or vipr (branch and bound).")
-    ],
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Beginning of the names of the files to write.")
     ],
+    format: Annotated[
+        str,
+        typer.Option(
+            help="smt2 (both bounds), cpc (cvc5's proof) or vipr (branch and bound); by default "
+            "the suffix of --out."
+        ),
+    ] = "",
     time_limit: Annotated[float, typer.Option(help="Seconds for finding a proof.")] = 60.0,
 ) -> int:
     """Certificates for other checkers."""
-    from ..certificates.export import exported
+    from ..certificates.export import FORMATS, exported
 
+    if not (format := format or out.suffix.removeprefix(".")):
+        raise InvalidInputError(f"--format says which: {', '.join(FORMATS)}")
     try:
         found = exported(certificate, format, out, time_limit=time_limit)
     except VerificationError as error:

@@ -191,7 +191,7 @@ def run(
     sizes = f"{len(found)} row{'s' * (len(found) != 1)} for {len(report)} instance"
     late = time.monotonic() - started >= request.time_limit / 2  # from when on none is drawn
     cut = late and report["status"].isin(("none", "fewer")).any()
-    more = "; a longer --time-limit may give more" if cut else ""
+    more = "; the time ended before all were drawn for: give a longer --time-limit" if cut else ""
     print(f"{sizes}{'s' * (len(report) != 1)}: {reported}{more}", file=sys.stderr)
     if (report["status"] == "none").any():
         return LIMIT

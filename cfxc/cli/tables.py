@@ -171,10 +171,13 @@ def notes(frame: pd.DataFrame, space: FeatureSpace) -> Iterator[str]:
         )
     blank = [f.name for f in space if f.labels and None in f.labels and f.action != "fixed"]
     if blank:
-        name = blank[0] if blank[0].isidentifier() else f"`{blank[0]}`"
+        called = [name for name in blank if "none" in (space[name].labels or ())]
+        first = (called or blank)[0]
+        name = first if first.isidentifier() else f"`{first}`"
+        other = f', and the label called none is {name} == "none"' if called else ""
         yield (
             f"a missing value is a label of {_listed(blank)}, to which an answer may change; the "
-            f"constraint '{name} != none' forbids it"
+            f"constraint '{name} != none' forbids it{other}"
         )
 
 

@@ -13,7 +13,7 @@ from ..errors import CfxcError, DataTypeError, InvalidInputError
 from ..ir import Program
 from ..markup import card, folded
 from ..space import FeatureSpace
-from ..space.names import shown
+from ..space.names import names_arguments, shown
 from ..space.page import features_table
 from ..space.tables import as_pandas
 from .predictor import Predictor
@@ -48,6 +48,7 @@ class Compiled:
         """The target named; else the favourable outcome, or ``None`` if that is not known."""
         return self.favourable if target is None else target
 
+    @names_arguments
     def predict(self, rows: Any) -> np.ndarray[Any, Any]:
         """Outcomes of the *original* model on rows, shape (n,).
 

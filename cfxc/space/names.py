@@ -172,6 +172,7 @@ def names_arguments(function: F) -> F:
         return function
     signature = inspect.signature(function)
     takes = [name for name in signature.parameters if name not in ("self", "cls")]
+    takes_more = any(each.kind is each.VAR_KEYWORD for each in signature.parameters.values())
 
     @functools.wraps(function)
     def call(*given: Any, **named: Any) -> Any:
@@ -179,7 +180,7 @@ def names_arguments(function: F) -> F:
             signature.bind(*given, **named)
         except TypeError as error:
             what = function.__qualname__.removesuffix(".__init__")
-            odd = [name for name in named if name not in takes]
+            odd = [name for name in named if name not in takes and not takes_more]
             said = f"no argument {odd[0]!r}{meant(odd[0], takes)}" if odd else str(error)
             raise DataTypeError(f"{what}: {said}; it takes {', '.join(takes)}") from None
         return function(*given, **named)

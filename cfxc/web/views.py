@@ -36,7 +36,8 @@ def model_view(site: Site) -> dict[str, Any]:
         "target": None if target is None else _plain_target(target),
         "features": [_feature_view(site, feature) for feature in model.space],
         "rows": None if site.people is None else len(site.people) + len(site.wrong),
-        "distances": list(DISTANCES),
+        # what is shown first is asked: of a question file what it asks for where it says nothing
+        "distances": sorted(DISTANCES, key=lambda d: site.files.question is None or d != "l1"),
         "distance": site.base.given.get("distance") is not None,
         "diversity": says_how_apart(site),
         "figures": figures_of(site),

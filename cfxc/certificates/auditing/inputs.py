@@ -18,6 +18,7 @@ PLACES = {
     "question": "the question", "region": "the trust region", "rules": "the proof",
     "claim": "the certificate", "slack": "the slack",
 }  # fmt: skip
+ALIKE = 0.85  # so that names with suffixes of other kinds are not
 REMEDY = "name the file that was handed to you"
 TABLES = {".csv", ".parquet", ".pq", ".xlsx"}  # suffixes that no model has
 MARK = VERSION.rstrip("0123456789")  # what certificates of every version say that they are
@@ -45,6 +46,8 @@ def certificate(path: Path) -> tuple[Any, Clock]:
     if body.startswith(b"\x1f\x8b"):
         raise _none(path, "it is compressed; name it .json.gz")
     if not body.isascii():
+        if b"{" not in body[:4]:
+            raise _none(path, f"no JSON: it begins with {body[:8].decode('latin-1')!a}")
         raise _none(path, "it holds other bytes than ASCII; take the file as it was written")
     try:
         content = parse(body)
@@ -67,8 +70,8 @@ def _unread(path: Path, error: OSError) -> WrongInput:
     beside = list[str]()
     if isinstance(error, FileNotFoundError):
         with suppress(OSError):
-            beside = [one.name for one in path.parent.iterdir() if one.suffix == path.suffix]
-    close = get_close_matches(path.name, sorted(beside), 1)
+            beside = [one.name for one in path.parent.iterdir()]
+    close = get_close_matches(path.name, sorted(beside), 1, ALIKE)
     near = f" (nearest: {str(path.with_name(close[0]))!r})" if close else ""
     return WrongInput(f"{path}: cannot be read: {error.strerror or error}{near}; {REMEDY}")
 

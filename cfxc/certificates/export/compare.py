@@ -67,6 +67,8 @@ def compare_vipr(certificate: Mapping[str, Any], path: Path) -> Compared:
         UnsupportedError: VIPR has no room for the certificate's distance.
     """
     given = _read(path).split("\n")
+    if not any(line.startswith("VER ") for line in given):
+        raise InvalidInputError(f"{path}: no VIPR file; name the OUT.vipr that was exported")
     problem, point, claimed = rebuilt(certificate)
     expected = head(problem, certificate["hash"])
     _same(expected, given, path)
@@ -98,6 +100,8 @@ def compare_cpc(certificate: Mapping[str, Any], path: Path) -> Compared:
         VerificationError: it is about something else, or ethos does not accept it.
     """
     text = _read(path)
+    if "(reference " not in text:
+        raise InvalidInputError(f"{path}: no proof of cvc5; name the OUT.cpc that was exported")
     name, proof = parted(text)
     script = path.with_name(name)
     given, shown, about = _read(script), None, ""
@@ -131,9 +135,10 @@ def _read(path: Path) -> str:
             raise InvalidInputError(f"{path}: larger than {SIZE} bytes")
         return path.read_bytes().decode()
     except OSError as error:
-        raise InvalidInputError(
-            f"{path}: cannot be read: {error.strerror}; name the file that was exported"
-        ) from None
+        from ...space.names import unreadable
+
+        remedy = "name the file that was exported"
+        raise InvalidInputError(unreadable(path, "the export", error, remedy)) from None
     except UnicodeDecodeError:
         raise InvalidInputError(f"{path}: cannot be read: it is no text") from None
 

@@ -177,7 +177,8 @@ function downloads(model, answer, id, row) {
       try {
         const response = await post(path, { id, locale: locale.value, ...body });
         save(await response.blob(), name.replace(".", `${whose}.`));
-        note.textContent = decodeURIComponent(response.headers.get("x-cfxc-lacks") || "");
+        const lacks = decodeURIComponent(response.headers.get("x-cfxc-lacks") || "");
+        note.textContent = lacks && `For whoever serves this page: ${lacks}`;
         note.hidden = !note.textContent;
         if (path === "/api/certificate") before.hidden = true;
       } catch (error) {
@@ -192,7 +193,8 @@ function downloads(model, answer, id, row) {
   const before = make("p", { class: "hint" }, "A letter names the certificate by which it can be checked if that was saved first.");
   const letters = model.letters.map((kind) => button(`Letter (${kind.toUpperCase()})`, "/api/letter", { kind }, `letter.${kind}`));
   const without = Object.values(model.no_letters).map((why) => make("p", { class: "hint" }, why));
-  return make("div", { class: "downloads" }, make("h3", {}, "Keep it"),
+  const asked = answer.relaxed ? "Both are about the question as it was asked, for which there is none." : null;
+  return make("div", { class: "downloads" }, make("h3", {}, "Keep it"), asked && make("p", { class: "hint" }, asked),
     make("div", { class: "buttons" }, button("Certificate (JSON)", "/api/certificate", {}, "certificate.json"), ...letters,
       letters.length ? locale : null), letters.length ? before : null, said, note, ...without);
 }

@@ -53,6 +53,7 @@ export class Form {
     $("count").addEventListener("change", () => ($("diversity-line").hidden = !this.several()));
     for (const name of figures) $(name).parentElement.hidden = false;
     $("seconds").value = Math.min(10, seconds);
+    $("seconds").placeholder = seconds; // of what is left empty
     if (criteria.length) {
       $("criteria").textContent = `Always asked for besides: ${criteria.join("; ")}`;
       $("criteria").hidden = false;
@@ -179,7 +180,8 @@ export class Form {
       if (pick !== this.picks) return this.picked;
       const known = rows.length ? `rows ${rows[0]} to ${rows[rows.length - 1]}` : "no rows";
       const none = row === "none" ? "A row is asked for by its number" : `There is no row ${row}`;
-      $("row-error").textContent = error.message === "Not Found" ? `${none}; the table has ${known}.` : error.message;
+      const still = this.row === "" ? "" : ` The values below are still those of row ${this.row}.`;
+      $("row-error").textContent = (error.message === "Not Found" ? `${none}; the table has ${known}.` : error.message) + still;
       $("row-error").hidden = false;
       this.here = this.loaded;
       this.changed(false);

@@ -191,11 +191,16 @@ def test_a_script_that_was_cut(tmp_path: Path) -> None:
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match="cannot be read"):
+    with pytest.raises(InvalidInputError, match="cannot read the export"):
         compare_vipr(content("forest"), tmp_path / "nowhere.vipr")
     (tmp_path / "odd.vipr").write_bytes(b"\xff\xfe")
     with pytest.raises(InvalidInputError, match="it is no text"):
         compare_vipr(content("forest"), tmp_path / "odd.vipr")
+    (tmp_path / "odd.smt2").write_text("; cfxc certificate 0\n(check-sat)\n")
+    with pytest.raises(InvalidInputError, match="no VIPR file"):
+        compare_vipr(content("forest"), tmp_path / "odd.smt2")
+    with pytest.raises(InvalidInputError, match="no proof of cvc5"):
+        compare_cpc(content("forest"), tmp_path / "odd.smt2")
 
 
 def test_the_command(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
