@@ -14,10 +14,11 @@ from math import inf, sqrt
 from typing import Any
 
 from ...ir.interval import ceil_float, floor_float
+from ...question.distances.distance import mixed
 from ...question.diversity import Measured
 from ...question.domain import Domain
 from ...question.query import Query
-from ...stopping import now
+from ...stopping import is_over, now
 from ..base import Candidate, Limits, Outcome, Point, searched, verify
 from .cells import UNIT, Cells
 from .climb import make_forest, shrunk
@@ -31,6 +32,8 @@ FINEST = Fraction(1, 2**50)
 """Rows that differ by less are not told apart here."""
 ROUNDING = 1e-11
 """More than what doubles lose in a sum of shares."""
+Changes = list[tuple[Fraction, Fraction]]
+"""Weight and change of each feature."""
 HALVINGS = 12
 """How finely it is found how far a feature may move."""
 
@@ -184,30 +187,38 @@ class FarthestSearch(BoxSearch):
     def _points(self, cells: Cells, state: State, d: int) -> Iterator[Point]:
         """As far from the others as box and radius let a row be, and the nearest one of the box."""
         near = cells.values(self.query, state.point)
-        far = dict(near)
+        far, domains = dict(near), self.query.domains
+        changes = [(one.feature.weight, one.delta(near[one.name])) for one in domains]
         for view in self.views:
+            if is_over():  # of many features each takes a while
+                break
             end = view.farther_end(cells, state, d, near)
             if end is not None:
-                self._move(far, view.domain, end)
+                self._move(far, view.domain, end, changes, view.j)
         if far != near:
             yield far
         yield near
 
-    def _move(self, row: dict[str, Any], domain: Domain, end: float) -> None:
-        """Move a feature of a row towards an end, about as far as the radius lets it."""
+    def _move(
+        self, row: dict[str, Any], domain: Domain, end: float, changes: Changes, j: int
+    ) -> None:
+        """Move feature j of a row, and its change, towards an end, about as far as the radius lets
+        it.
+        """
         name, start, short = domain.name, float(row[domain.name]), 0.0
-        far = 1.0
+        far, norms = 1.0, self.query.distance.norms
+        assert norms is not None
         for halving in range(HALVINGS):
             share = (short + far) / 2 if halving else 1.0
             step = domain.floor if end > start else domain.ceil
             value = step(Fraction(start + share * (end - start)))
             if value is None or not min(start, end) <= value <= max(start, end):
                 return
-            moved = {**row, name: domain.feature.typed(value)}
-            if self.query.distance_to(moved) > self.within:
-                far = share
+            before, changes[j] = changes[j], (domain.feature.weight, domain.delta(value))
+            if mixed(norms, changes) > self.within:
+                far, changes[j] = share, before
                 continue
-            row[name], short = moved[name], share
+            row[name], short = domain.feature.typed(value), share
             if not halving:
                 return
 
