@@ -24,6 +24,7 @@ from cfxc.answers.spreading import MORE, Spread
 from cfxc.arrays import Floats
 from cfxc.errors import DataTypeError, InvalidInputError
 from cfxc.solvers.base import Limits
+from cfxc.solvers.box_search import apart
 from cfxc.stopping import left, poll
 
 MODELS = {
@@ -165,6 +166,20 @@ def test_little_effort_finds_the_rows_that_there_are() -> None:
         limit = 9 * float(answer.distance) + CLOSE  # type: ignore[arg-type]
         there = int(((model.predict(ROWS) == "yes") & few & (far <= limit)).sum())
         assert len(answer.all()) == min(3, there)
+
+
+def test_no_feature_is_moved_apart_when_the_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of hundreds of features each takes a while; rows that are moved are only sooner found."""
+    asked = {"target": "yes", "count": 3, "diversity": cfxc.Diverse(0.5)}
+    model = cfxc.compile(fitted("boosting"), SPACE)
+    person = X[model.predict(X) == "no"].iloc[[0]]
+    whole = model.explain(person, **asked)
+    moves = list[bool]()
+    monkeypatch.setattr(apart, "is_over", lambda: True)
+    monkeypatch.setattr(apart.FarthestSearch, "_move", lambda *_: moves.append(True))
+    answer = model.explain(person, **asked)
+    assert not moves
+    assert [one.apart for one in answer.all()] == [one.apart for one in whole.all()]
 
 
 @pytest.mark.parametrize("aggregate", ["least", "mean"])
