@@ -59,6 +59,7 @@ class Proof(Question):
         self.known |= dict.fromkeys(PLANES, (*self.program.factors, *bent))
         self.roots = sum(len(roots) for roots, _ in self.program.trees)
         self.bounds: dict[tuple[int, int], Q] = {}
+        self.before: Spans = ()
         for i, (k, side, bound, *by) in enumerate(listed(lemmas, "proof.lemmas")):
             shown = self.multipliers(by, self.start)
             self.bound_unit(k, side, number(bound), shown, f"proof.lemmas[{i}]")
@@ -67,7 +68,7 @@ class Proof(Question):
         """Lemma 12: ``side * z <= bound`` for a form that was made, at every counterfactual."""
         there = whole(k) < len(self.program.made) and type(side) is int and side in (1, -1)
         need(there and (k, side) not in self.bounds, f"{where}: of no form or side, or one twice")
-        spans, form = self.spans(self.root, {}), plus({}, self.program.made[k], Q(side))
+        spans, form = self.spans_upto(k), plus({}, self.program.made[k], Q(side))
         shown = spans is None or self.most(form, by, self.root, {}, spans) <= bound
         need(shown, f"{where}: the bound is not shown")
         self.bounds[k, side] = bound
@@ -148,10 +149,20 @@ class Proof(Question):
         near = [f.nearest(part) for f, part in zip(self.features, parts, strict=True)]
         return None if None in near else near  # type: ignore[return-value]  # no None in it
 
-    def spans(self, parts: list[Part], signs: Signs) -> Spans | None:
+    def spans_upto(self, k: int) -> Spans | None:
+        """Lemma 4 at the root: to form k, or all that trees may test.  Those before k, which bounds
+        of later forms do not change, are kept.
+        """
+        end = len(self.program.made) if self.program.trees else k + 1
+        spans = self.spans(self.root, {}, self.before[:k], end)
+        self.before = (spans or ())[:k]
+        return spans
+
+    def spans(self, parts: list[Part], signs: Signs, known: Spans = (), end: int | None = None
+              ) -> Spans | None:  # fmt: skip
         """Lemma 4: ranges of all forms that were made; None if a sign cannot be what it should."""
-        found: list[tuple[Q, Q]] = []
-        for k, form in enumerate(self.program.made):
+        found = list(known)
+        for k, form in enumerate(self.program.made[len(known) : end], len(known)):
             self.clock.tick()
             if self.program.kinds[k] == "product":
                 ends = [u * v for u, v in self.corners(k, found, ZERO)]
@@ -321,14 +332,14 @@ class Proof(Question):
             self.clock.tick()
             if name[0] != "peak":
                 add(terms, self.inequality(name, signs, spans), y)
-        for k in reversed(range(len(spans))):
-            kind, inner = self.program.kinds[k], self.program.made[k]
-            factor, (low, high) = terms.pop((kind, k), ZERO), spans[k]
-            if factor:
-                self.clock.tick()
+        for k, kind in reversed([*enumerate(self.program.kinds)]):
+            if not (factor := terms.pop((kind, k), ZERO)):
+                continue
+            self.clock.tick()
+            inner, (low, high) = self.program.made[k], spans[k]  # malformed if these end before
             if kind in ("step", "product", *CURVES):
-                value += max(factor * z for z in images(kind, low, high)) if factor else ZERO
-            elif kind in ("single", "form") or (factor and low >= 0):
+                value += max(factor * z for z in images(kind, low, high))
+            elif kind in ("single", "form") or low >= 0:
                 add(terms, inner, factor)
                 if kind == "single":
                     value += abs(factor) * (HALF_ULP * max(abs(low), abs(high)) + LEAST)

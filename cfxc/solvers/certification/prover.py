@@ -162,7 +162,8 @@ class Watched(Clock):
 
     def tick(self) -> None:
         poll()
-        super().tick()
+        if self.seconds < inf:  # to ask for the processor's time takes long on some machines
+            super().tick()
 
 
 class _Prover:
@@ -215,15 +216,16 @@ class _Prover:
         if problem.deltas(root) is None:
             return
         for k, kind in enumerate(problem.program.kinds):
+            program: LinearProgram | None = None
             for side in (1, -1) if kind == "unit" or self._is_wide(k) else ():
-                if (spans := problem.spans(root, {})) is None:
+                if (spans := problem.spans_upto(k)) is None:
                     return
                 low, high = spans[k]
                 if kind == "unit" and (low >= 0 or high <= 0):
                     break
                 form = plus({}, problem.program.made[k], Fraction(side))
-                by = LinearProgram(problem, root, {}, spans, k).largest(form)
-                if by is None:
+                program = program or LinearProgram(problem, root, {}, spans, k)
+                if (by := program.largest(form)) is None:
                     continue
                 bound = Fraction(ceil_float(problem.most(form, by, root, {}, spans)))
                 if bound < (high if side > 0 else -low):
