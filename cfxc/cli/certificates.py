@@ -178,7 +178,7 @@ def export(
     """Certificates for other checkers."""
     from ..certificates.export import FORMATS, exported
 
-    if not (format := format or out.suffix.removeprefix(".")):
+    if not (format := format or out.suffix.lower().removeprefix(".")):
         raise InvalidInputError(f"--format says which: {', '.join(FORMATS)}")
     try:
         found = exported(certificate, format, out, time_limit=time_limit)

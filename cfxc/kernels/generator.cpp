@@ -117,19 +117,23 @@ auto determinantal(const Table<const Level>& table, i64 count, double seconds) {
     const auto in_time = until(seconds);
     const i64 size = smaller(count, rows.rows);
     std::vector<i64> chosen;
-    std::vector<double> left(rows.rows, 1.0), factor(rows.rows * size);
+    std::vector<double> left(rows.rows, 1.0), factor;  // of the factor, column after column
     for (i64 step = 0; step < size && in_time(step); ++step) {
         const i64 pick = std::max_element(left.begin(), left.end()) - left.begin();
         chosen.push_back(pick);
         const double scale = std::sqrt(larger(left[pick], SAME));
-        const double* own = factor.data() + pick * size;
+        factor.resize(rows.rows * (step + 1));
+        double* value = factor.data() + rows.rows * step;
+        for (i64 i = 0; i < rows.rows; ++i)
+            value[i] = std::ldexp(1.0, -static_cast<int>(apart(rows, i, pick)));
+        for (i64 s = 0; s < step; ++s) {
+            const double *column = factor.data() + rows.rows * s, own = column[pick];
+            for (i64 i = 0; i < rows.rows; ++i) value[i] -= column[i] * own;
+        }
         for (i64 i = 0; i < rows.rows; ++i) {
             if (left[i] < 0) continue;
-            double value = std::ldexp(1.0, -static_cast<int>(apart(rows, i, pick)));
-            double* row = factor.data() + i * size;
-            for (i64 s = 0; s < step; ++s) value -= row[s] * own[s];
-            row[step] = value / scale;
-            left[i] = larger(left[i] - row[step] * row[step], 0.0);
+            value[i] /= scale;
+            left[i] = larger(left[i] - value[i] * value[i], 0.0);
         }
         left[pick] = -1.0;
     }

@@ -161,6 +161,9 @@ def _alike(place: Path, other: Path) -> bool:
     return same and bool(nearest(place.stem, [other.stem]))
 
 
+MORE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
 def names_arguments(function: F) -> F:
     """A function that names arguments which it lacks or has not; or a class whose constructor does.
 
@@ -171,8 +174,9 @@ def names_arguments(function: F) -> F:
         setattr(function, "__init__", names_arguments(vars(function)["__init__"]))  # noqa: B010
         return function
     signature = inspect.signature(function)
-    takes = [name for name in signature.parameters if name not in ("self", "cls")]
-    takes_more = any(each.kind is each.VAR_KEYWORD for each in signature.parameters.values())
+    kinds = {name: each.kind for name, each in signature.parameters.items()}
+    takes = [n for n, k in kinds.items() if n not in ("self", "cls") and k not in MORE]
+    takes_more = inspect.Parameter.VAR_KEYWORD in kinds.values()
 
     @functools.wraps(function)
     def call(*given: Any, **named: Any) -> Any:

@@ -80,7 +80,7 @@ def exported(source: Any, format: str, out: str | Path, *, time_limit: float = 6
     if not isinstance(format, str) or format not in FORMATS:
         raise InvalidInputError(f"unknown format {format!r}: {', '.join(FORMATS)}")
     out = path_of(out)
-    if not (name := out.name.removesuffix(f".{format}")):
+    if not (name := out.stem if out.suffix.lower() == f".{format}" else out.name):
         raise InvalidInputError(f"{out}: a folder; name files in it, such as {out}/answer")
     out = out.with_name(name)
     _refuse_time(time_limit)

@@ -51,7 +51,7 @@ def generate(
         )  # fmt: skip
     exact = None
     if asked.exact:
-        exact = reached(model, instances, stored.levels, menus, asked, deadline)
+        exact = reached(model, instances, stored.levels, menus, pool.counts(), asked, deadline)
         menus = exact.menus
     return _labelled(menus, frame), _report(instances, pool, menus, asked.n, moved, exact)
 

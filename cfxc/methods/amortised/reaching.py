@@ -121,26 +121,26 @@ class Reached:
 
 
 def reached(
-    model: Compiled, instances: Instances, levels: Levels, menus: Menus, asked: Asked,
+    model: Compiled, instances: Instances, levels: Levels, menus: Menus, found: Codes, asked: Asked,
     deadline: float,
 ) -> Reached:  # fmt: skip
-    """The nearest counterfactuals of instances that have no row yet, in the time that is left.
+    """The nearest counterfactuals of instances that have no row, in the time that is left.
 
-    Levels miss what lies between their midpoints; the exact engines do not.
+    Those of which rows were ``found`` that nobody had the time to choose are left out.  Levels
+    miss what lies between their midpoints; the exact engines do not.
     """
     counts = np.bincount(menus.instances, minlength=len(instances))
     rows, none = np.zeros(len(instances), np.int64), np.zeros(len(instances), dtype=bool)
     new, frames = list[int](), [menus.frame] if len(menus.frame) else []
     engines = _Engines(model, instances, levels, asked)
-    for instance in np.flatnonzero(
-        (counts == 0) & (instances.before != instances.targets)
-    ).tolist():
+    lacking = (counts == 0) & (found <= menus.refused) & (instances.before != instances.targets)
+    for instance in np.flatnonzero(lacking).tolist():
         if time.monotonic() >= deadline:
             break
-        found, none[instance] = engines.asked_about(instance, deadline)
-        frames += found
-        new += [instance] * len(found)
-        rows[instance] = len(found)
+        reach, none[instance] = engines.asked_about(instance, deadline)
+        frames += reach
+        new += [instance] * len(reach)
+        rows[instance] = len(reach)
     if not new:
         return Reached(menus, rows, none)
     frame = pd.concat(frames, ignore_index=True)

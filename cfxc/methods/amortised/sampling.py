@@ -255,18 +255,23 @@ class Drawing:
                 break
             part = who[start : start + size]
             pool.rounds[part] += 1
-            if number < len(TEMPERATURES):
-                law = known.of(part)
-                chosen = law.draw(TEMPERATURES[number], draws, rng).astype(np.int64)
-            else:
+            if number >= len(TEMPERATURES):
                 part = part[pool.counts()[part] > 0]
-                chosen = self._near(part, draws, pool, rng)
-            pool.drawn[part] += draws
-            self._within_limits(chosen, self.laws.own[part], rng)
-            instances = np.repeat(part, draws)
-            codes = self.instances.own[instances]
-            codes[:, self.levels.free] = chosen.reshape(instances.size, chosen.shape[2])
-            found.append(self._valid(instances, codes))
+            for begun in range(0, draws, PIECE):
+                if begun and time.monotonic() > deadline:
+                    break
+                count = min(PIECE, draws - begun)
+                if number < len(TEMPERATURES):
+                    law = known.of(part)
+                    chosen = law.draw(TEMPERATURES[number], count, rng).astype(np.int64)
+                else:
+                    chosen = self._near(part, count, pool, rng)
+                pool.drawn[part] += count
+                self._within_limits(chosen, self.laws.own[part], rng)
+                instances = np.repeat(part, count)
+                codes = self.instances.own[instances]
+                codes[:, self.levels.free] = chosen.reshape(instances.size, chosen.shape[2])
+                found.append(self._valid(instances, codes))
         pool.add(np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found]))
 
     def _near(self, who: Codes, draws: int, pool: Pool, rng: np.random.Generator) -> Codes:
