@@ -18,7 +18,7 @@ import pandas as pd
 
 from ..certificates import Report, report
 from ..certificates import export as _export
-from ..certificates.auditing.inputs import TABLES
+from ..certificates.auditing.inputs import WrongInput, require_model
 from ..certificates.auditing.report import ANEW, SAME
 from ..certificates.checker import Undecided
 from ..errors import DataTypeError, InvalidInputError, VerificationError
@@ -137,8 +137,11 @@ def _refuse_types(certificate: Any, model: Any, hash: Any) -> None:
         )
     if isinstance(model, pd.DataFrame | pd.Series):
         raise DataTypeError(f"model is a file or a fitted model, not {type(model).__name__}")
-    if isinstance(model, str | PathLike) and Path(model).suffix.lower() in TABLES:
-        raise InvalidInputError(f"{model}: a table is no model; name the model's file")
+    if isinstance(model, str | PathLike):
+        try:
+            require_model(Path(model))
+        except WrongInput as error:
+            raise InvalidInputError(str(error)) from None
     if not isinstance(hash, str | None):
         raise DataTypeError(f"hash is a text of 16 digits or more, not {hash!r}")
 

@@ -147,8 +147,9 @@ def _near_file(path: str | Path) -> str:
         beside = [one.name for one in sorted(place.parent.iterdir()) if one.is_file()]
     except (OSError, ValueError):  # what may not be looked at, or is no name
         return ""
+    longer = [name for name in beside if name.startswith(f"{place.name}.")]  # .gz, left out
     meant = [name for name in beside if _alike(place, Path(name))]
-    close = nearest(place.name, meant)
+    close = longer or nearest(place.name, meant)
     return f" (nearest: {str(place.with_name(str(close[0])))!r})" if close else ""
 
 

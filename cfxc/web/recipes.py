@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..answers.cells import plain_row
@@ -19,17 +19,18 @@ ROW = "row.json"
 def recipes(site: Site, asked: Asked) -> dict[str, Any]:
     """The instance, and the two texts; in place of the first, why there is none."""
     row = plain_row(asked.frame)
-    gaps = [name for name in asked.moves if site.model.space[name].missing]
-    command = shlex.join(_words(site.files, asked))
+    known = site.model.space.encode_row(asked.frame)
+    gaps = [name for name in asked.moves if site.model.space[name].is_absent(known[name])]
+    command = shlex.join(_words(site.files, asked, gaps))
     if gaps:  # a condition asks that the number is there
         command = (
-            f"# {', '.join(gaps)}: a number that may be missing is kept by the feature space alone;"
+            f"# {', '.join(gaps)}: a number that is missing is kept by the feature space alone;"
             f"\n# set its action there, or use the lines in Python.\n{command}"
         )
     return {"row": row, "file": ROW, "command": command, "python": _python(site, asked, row)}
 
 
-def _words(files: Files, asked: Asked) -> Iterator[str]:
+def _words(files: Files, asked: Asked, gaps: Sequence[str]) -> Iterator[str]:
     yield from ("cfxc", "explain", files.model, "--space", files.space, "--factual", ROW)
     named = {
         "--question": files.question, "--favourable": files.favourable, "--task": files.task,
@@ -49,7 +50,7 @@ def _words(files: Files, asked: Asked) -> Iterator[str]:
         if name in options:
             yield from (f"--{name.replace('_', '-')}", _number(options[name]))
     for name, move in asked.moves.items():
-        if not asked.model.space[name].missing:
+        if name not in gaps:
             written = write_name(name)
             yield from ("--constraint", f"{written} {SIGNS[move]} factual.{written}")
     for each in options.get("subject_to", ()):

@@ -187,7 +187,10 @@ def test_a_limit_is_no_verdict(
 
 def test_a_model_that_was_not_said(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A certificate that names no file can be compared with one by running it."""
-    assert main([str(saved), "--model", str(saved)]) == 3
+    (other := saved.with_name("model.txt")).write_text("tree")
+    assert main([str(saved), "--model", str(saved)]) == 2
+    assert "a certificate is no model; name the model's file" in capsys.readouterr().out
+    assert main([str(saved), "--model", str(other)]) == 3
     found = capsys.readouterr().out
     assert found.startswith(UNRUN)
     assert "the certificate names no model file; NOTHING of it was compared; it was not" in found
@@ -328,6 +331,6 @@ def test_the_package_alone(saved: Path, bare: Path, tmp_path: Path) -> None:
     held = run(bare.with_name("cfxc-check"), saved, folder=tmp_path)
     assert (held.returncode, held.stderr) == (0, "")
     assert held.stdout.startswith(f"{UNRUN}\n")
-    model = run(bare, "-m", "cfxc_check.auditing", saved, "--model", saved, folder=tmp_path)
+    model = run(bare, "-m", "cfxc_check.auditing", saved, "--model", wheel, folder=tmp_path)
     assert model.returncode == 3
     assert "the certificate names no model file; NOTHING of it was compared" in model.stdout

@@ -48,6 +48,7 @@ def test_what_is_printed(shell: Shell) -> None:
     assert ended.code == 0
     lines = dict(line.split(maxsplit=2)[:2] for line in ended.out.splitlines())
     assert "plan" in lines
+    assert lines["asked"] == "from"
     assert "stay valid" in ended.out
     assert "both proved, whatever law the parameters have with moments within 0.01" in ended.out
     assert "of 40 have all rows valid" in ended.out

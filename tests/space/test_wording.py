@@ -139,7 +139,7 @@ def test_a_unit_agrees_with_its_number(locale: str, value: int, said: str) -> No
 
 
 def test_the_nearest_file_is_of_the_same_kind(tmp_path: Path, monkeypatch: Any) -> None:
-    for name in ("cert.json", "model.onnx", "model.toml", "data.csv"):
+    for name in ("cert.json", "model.onnx", "model.toml", "data.csv", "c4.json.gz", "c4b.json"):
         (tmp_path / name).touch()
 
     def said(name: str) -> str:
@@ -149,6 +149,7 @@ def test_the_nearest_file_is_of_the_same_kind(tmp_path: Path, monkeypatch: Any) 
     assert said("modl.onnx") == plain.replace(";", f" (nearest: {str(tmp_path / 'model.onnx')!r});")
     assert "'model.onnx" not in said("modl.toml")
     assert "data.csv" in said("data.cvs")
+    assert "c4.json.gz" in said("c4.json")
     assert said("cer.onnx") == said("xyz.csv") == said("a\0b.csv") == said("x" * 300) == plain
 
     def closed(self: Path) -> None:

@@ -232,6 +232,18 @@ def test_recipes_give_the_same_answer(
     assert said["lower_bound"] == result.lower_bound
 
 
+def test_a_number_that_is_there_is_kept_by_the_command(site: Site) -> None:
+    """Though it may be missing in others; one that is missing, the command cannot keep."""
+    may_miss = site.model.space.replace("age", missing=True, dtypes=("float64",))
+    there = replace(site, model=replace(site.model, space=may_miss))
+    for age, kept in ((FIELDS["age"], True), ("", False)):
+        asked = read_asked(there, {**ASKED, "fields": {**FIELDS, "age": age}}, 60)
+        asked = replace(asked, moves={"age": "fixed"})
+        command = recipes(there, asked)["command"]
+        assert ("age == factual.age" in command) == kept
+        assert ("# age: a number that is missing" in command) != kept
+
+
 def test_numbers_are_asked_for_by_a_range(folder: Path) -> None:
     number = files(folder, "number", data=False).load()
     asked = read_asked(number, {"fields": FIELDS, "range": "100:", "distance": "l1"}, 60)

@@ -88,8 +88,8 @@ def require_sense(options: argparse.Namespace) -> None:
     for path in (options.model, options.rows):
         if path is not None:
             inputs.require_file(path)
-    if options.model is not None and options.model.suffix.lower() in inputs.TABLES:
-        raise WrongInput(f"{options.model}: a table is no model; name the model's file")
+    if options.model is not None:
+        inputs.require_model(options.model)
 
 
 def examined(options: argparse.Namespace) -> tuple[dict[str, Any], int]:

@@ -71,7 +71,8 @@ def _unread(path: Path, error: OSError) -> WrongInput:
     if isinstance(error, FileNotFoundError):
         with suppress(OSError):
             beside = [one.name for one in path.parent.iterdir()]
-    close = get_close_matches(path.name, sorted(beside), 1, ALIKE)
+    longer = [name for name in beside if name.startswith(f"{path.name}.")]  # .gz, left out
+    close = longer or get_close_matches(path.name, sorted(beside), 1, ALIKE)
     near = f" (nearest: {str(path.with_name(close[0]))!r})" if close else ""
     return WrongInput(f"{path}: cannot be read: {error.strerror or error}{near}; {REMEDY}")
 
@@ -91,7 +92,16 @@ def text_of(path: Path) -> str:
     except OSError as error:
         raise _unread(path, error) from None
     except UnicodeDecodeError:
-        raise WrongInput(f"{path}: cannot be read: not UTF-8 text; save it as UTF-8") from None
+        raise WrongInput(f"{path}: cannot be read: not UTF-8 text; {REMEDY}, in UTF-8") from None
+
+
+def require_model(path: Path) -> None:
+    """Raises ``WrongInput`` for what is no file of a model."""
+    kind = "a table" if path.suffix.lower() in TABLES else ""
+    with suppress(OSError, EOFError, ValueError, zlib.error, Rejected):
+        kind = kind or ("a certificate" if MARK.encode() in read(path)[0] else "")
+    if kind:
+        raise WrongInput(f"{path}: {kind} is no model; name the model's file")
 
 
 def require_file(path: Path) -> None:

@@ -60,8 +60,8 @@ class Encoding:
         Raises:
             UnsupportedError: it is not linear, or has not two outcomes; a number may be missing.
         """
-        space.refuse_missing("a plan")
         classes = _two_labels(program)
+        space.refuse_missing("a plan")
         tables = _Score.of(program).tables
         used = _inputs_of(program)
         named = []
