@@ -13,6 +13,11 @@ from ..space.tables import as_given, as_pandas, indexed
 from .cells import changes_between, plain_cell, plain_row, plain_texts
 
 
+def from_to(before: Any, after: Any, by_default: bool) -> str:
+    """Which outcome was had and which was asked for, and whether nobody named it."""
+    return f"from {before!r} to {after!r}{', as no target was named' if by_default else ''}"
+
+
 class Answer(ABC):
     """What answers with one counterfactual have in common: a factual, and what changes."""
 

@@ -19,7 +19,7 @@ from ..show.numbers import shown
 from ..show.values import shares_of, texts_of
 from ..space.names import names_arguments
 from ..space.tables import as_pandas
-from .answer import Answer
+from .answer import Answer, from_to
 
 if TYPE_CHECKING:  # a result is read where nothing is searched
     from ..solvers.base import Call, Progress
@@ -400,7 +400,7 @@ class Result(Answer):
         """Which outcome was had and which was asked for, if no target was named."""
         if not self.by_default or self.target_values is None:
             return ""
-        return f"from {self.outcome_before!r} to {self.target_values[0]!r}, as no target was named"
+        return from_to(self.outcome_before, self.target_values[0], self.by_default)
 
     @property
     def beyond(self) -> str:

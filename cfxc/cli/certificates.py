@@ -178,8 +178,9 @@ def export(
     """Certificates for other checkers."""
     from ..certificates.export import FORMATS, exported
 
-    if not (format := format or out.suffix.lower().removeprefix(".")):
-        raise InvalidInputError(f"--format says which: {', '.join(FORMATS)}")
+    format = format or out.suffix.lower().removeprefix(".")
+    if format not in FORMATS:
+        raise InvalidInputError(f"--format says which, or --out's suffix: {', '.join(FORMATS)}")
     try:
         found = exported(certificate, format, out, time_limit=time_limit)
     except VerificationError as error:

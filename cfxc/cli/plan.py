@@ -158,10 +158,7 @@ def command(
             from ..methods.plans import Copa
 
             wanted = len(given) if given is not None else question.size or Copa.size
-            towards = f"from {result.outcome_before!r} to {result.target!r}"
-            unnamed = target is None and compiled.favourable is None
-            asked = f"{towards}, as no target was named" if unnamed else towards
-            lay_out([], [("asked", asked), *_changes(result), *_facts(result, wanted)])
+            lay_out([], [("asked", result.asked), *_changes(result), *_facts(result, wanted)])
     finally:  # also if the reader of the output has gone
         _save(question, moments, result)
     return EXITS[result.status]

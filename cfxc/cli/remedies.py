@@ -16,7 +16,7 @@ NEAREST = re.compile(
     r"(?P<wrong>'[^']*'|\"[^\"]*\")[^'\"\n]*\(nearest: (?P<right>'[^']*'|\"[^\"]*\")"
 )
 """A misspelt name and the one that is meant, in a message."""
-FILE = re.compile(r"^(?P<wrong>[^\n]+): cannot read [^\n]*\(nearest: '(?P<right>[^'\n]+)'\)")
+FILE = re.compile(r"^(?P<wrong>[^\n]+): cannot (be )?read\b[^\n]*\(nearest: '(?P<right>[^'\n]+)'\)")
 """The same of a file."""
 MEANT = re.compile(r"'(?P<wrong>\w+)' is unknown; did you mean (?P<right>\w+)\?")
 """The same of a condition."""
@@ -136,9 +136,11 @@ def _misplaced() -> str:
             if (looks, back) == (wanted[other], wanted[one]):
                 words = with_more()
                 words[1 + one], words[1 + other] = words[1 + other], words[1 + one]
+                row = next((r[0] for i in (one, other) if (r := ROW.search(_arguments[i]))), ":0")
                 for place in (one, other):
+                    words[place + 1] = ROW.sub("", words[place + 1])
                     if _arguments[place - 1] == "--factual":
-                        words[place + 1] += ":0" * (ROW.search(words[place + 1]) is None)
+                        words[place + 1] += row
                 return f"{said}: swap it and {_arguments[other]}\ntry: {shlex.join(words)}"
         could = [name for name, kind in GIVEN.items() if kind == looks and name in _options]
         if options := " or ".join(name for name in could if name not in _arguments):

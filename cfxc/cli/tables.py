@@ -56,6 +56,9 @@ def _level(text: str, column: pd.Series[Any]) -> Label:
 def read_steps(options: list[str] | None, columns: list[str]) -> dict[str, str] | Literal["auto"]:
     """``pay=0.01`` for each column: its resolution, a decimal or a fraction as written."""
     pairs = _by_column("resolution", "pay=0.01", options, columns)
+    for name, step in pairs:
+        if "," in step and "=" in step:
+            raise InvalidInputError(f"--resolution '{name}={step}': give one for each column")
     return {name: step.strip() for name, step in pairs} or "auto"
 
 

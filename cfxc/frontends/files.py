@@ -19,7 +19,7 @@ from .skops_file import damaged, load_skops
 
 KINDS = (
     ".onnx, .skops, XGBoost's .json and .ubj, LightGBM's .txt, CatBoost's .json and .cbm, and "
-    "with trust_pickle (--trust-pickle) .pkl, .pickle, .joblib, .pt2, .pt, .pth"
+    f"with trust_pickle (--trust-pickle) {', '.join([*PICKLES, *MODULES])}"
 )
 
 Loaded = tuple[Program, Predictor]

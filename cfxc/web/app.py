@@ -190,9 +190,12 @@ class App:
         return await self._file(request, job, f"letter.{kind}")
 
     async def certificate(self, request: Request) -> Response:
-        """The certificate of an answer, to keep."""
+        """The certificate of one of the counterfactuals of an answer, to keep."""
         given = await _body(request)
-        job = {"do": "certificate", "id": given.get("id")}
+        number = given.get("number", 1)
+        if type(number) is not int or number < 1:
+            raise HTTPException(422, "a certificate is of answer 1, 2 …")
+        job = {"do": "certificate", "id": given.get("id"), "number": number}
         return await self._file(request, job, "certificate.json")
 
     async def _file(self, request: Request, job: dict[str, Any], name: str) -> Response:

@@ -109,12 +109,19 @@ def _cells(feature: Feature, given: Any) -> dict[str, object]:
         tables = {column: feature.table(column) for column in feature.columns}
         return {c: levels[given] if t is None else t[given] for c, t in tables.items()}
     text = _text(given, feature.name)
-    value = None if is_missing(text) else number(text)
-    if value is None and not is_missing(text):
-        raise InvalidInputError(
-            f"{feature.name}: {text[:40]!r} is no number; write e.g. {_one(feature)}"
-        )
+    value = None if is_missing(text) else _number(text, feature.name, f"write e.g. {_one(feature)}")
     return {feature.columns[0]: value}
+
+
+def _number(text: str, called: str, advice: str) -> int | float:
+    """The number that was typed; a message with the number meant, of a decimal comma, or advice."""
+    if (value := number(text)) is not None and abs(value) != inf:
+        return value
+    whole, comma, part = text.strip().partition(",")
+    pointed = f"{whole}.{part}"
+    if comma and len(part) != 3 and number(pointed) is not None:  # three are thousands, or unclear
+        advice = f"write {pointed}"
+    raise InvalidInputError(f"{called}: {text[:40]!r} is no number; {advice}")
 
 
 def _one(feature: Feature) -> str:
@@ -223,10 +230,7 @@ def _figures(site: Site, table: Mapping[str, Any]) -> Iterator[Criterion]:
             raise InvalidInputError(
                 f"{called}: a number of at most {LONGEST_FIGURE} letters, such as {example}"
             )
-        if (value := number(text)) is None or abs(value) == inf:
-            raise InvalidInputError(
-                f"{called}: {text!r} is no number such as {example}; leave it empty for none"
-            )
+        value = _number(text, called, f"write e.g. {example}, or leave it empty for none")
         try:
             yield kind.from_toml(int(value) if value == int(value) else value)
         except CfxcError as error:
@@ -248,9 +252,14 @@ def _limits(site: Site, given: Any) -> dict[str, str]:
                 raise InvalidInputError(f"{name[:40]}: there is no such number")
             if not isinstance(ends, list) or len(ends) != 2:
                 raise InvalidInputError(f"{name}: a least and a largest value")
-            pairs = zip((">=", "<="), ("at least", "at most"), ends, strict=True)
-            for sign, words, text in pairs:
-                if (end := _end(site.model.space[name], text)) is not None:
+            low, high = (_end(site.model.space[name], text) for text in ends)
+            if low is not None and high is not None and low > high:
+                raise InvalidInputError(
+                    f"{name}: at least {ends[0]} is more than at most {ends[1]}"
+                )
+            pairs = zip((">=", "<="), ("at least", "at most"), (low, high), ends, strict=True)
+            for sign, words, end, text in pairs:
+                if end is not None:
                     plain = f"{site.words.label(name)} is {words} {text.strip()}"
                     found[f"{write_name(name)} {sign} {write_number(end)}"] = plain
         except CfxcError as error:
@@ -264,11 +273,7 @@ def _end(feature: Feature, given: Any) -> Fraction | None:
     """The number that the feature's column holds for a text; ``None`` where there is no limit."""
     if not (text := _text(given, feature.name).strip()):
         return None
-    value = number(text)
-    if value is None or abs(value) == inf:
-        raise InvalidInputError(
-            f"{feature.name}: {text[:40]!r} is no number; leave it empty for no limit"
-        )
+    value = _number(text, feature.name, "leave it empty for no limit")
     return Fraction(feature.held(exact(value, feature.name)))
 
 

@@ -94,9 +94,14 @@ class Worker:
         return self.kept[job["id"]]
 
     def _certificate(self, job: Mapping[str, Any]) -> dict[str, Any]:
+        answers = self._answer_of(job).all()
+        if job["number"] > len(answers):
+            raise InvalidInputError(
+                f"there is no answer {job['number']}; {len(answers)} were found"
+            )
         with _interruptible(), until(now() + job["seconds"]):
             self.say(BEGUN)
-            self._answer_of(job).certificate.save(Path(job["path"]))
+            answers[job["number"] - 1].certificate.save(Path(job["path"]))
         return {"path": job["path"]}
 
 

@@ -109,6 +109,7 @@ def test_changes_that_are_not_needed_are_put_back() -> None:
 def test_a_pickled_answer_leaves_the_model_behind() -> None:
     model = DecisionTreeClassifier(random_state=0).fit(TABLE, np.where(TABLE["c"], "yes", "no"))
     compiled = cfxc.compile(model, cfxc.FeatureSpace.infer(TABLE), favourable="yes")
+    compiled = pickle.loads(pickle.dumps(compiled))  # as other processes get it
     answer = pickle.loads(pickle.dumps(compiled.explain(TABLE.iloc[[0]])))
     with pytest.raises(cfxc.UnsupportedError, match="ask again"):
         _ = answer.reasons

@@ -54,6 +54,7 @@ TRIED = [
         "question.toml looks like a question, and is given as a feature space: swap it and space",
     ),
     (("explain", "data.csv", *HOW, "--factual", "tree.skops"), "--factual data.csv:0"),
+    (("explain", "data.csv", *HOW, "--factual", "tree.skops:3"), "--factual data.csv:3"),
     (("explain", "tree.skops", *HOW, "--factual", "dat.csvv:3"), "--factual data.csv:3"),
     (("new", "data.csv", "tree.skops", *NEW[3:]), "data.csv looks like a table"),
     (("explain", "space.toml", "--space", "tree.skops", *WHO), "looks like a feature space"),

@@ -389,6 +389,14 @@ def test_several_answers_change_other_features(page: Page) -> None:
     page.choose("#count", "2")
     assert page("#diversity").get_attribute("value") == "features"
     page.find()
+    told, (first, second) = "letter names the certificates", page.all("[data-save*=certificate]")
+    assert (first.text, second.text) == tuple(f"Certificate of answer {i} (JSON)" for i in (1, 2))
+    one, other = page.save("certificate.json"), page.save("certificate-2.json")
+    assert told not in page.text(".downloads")
+    claims = [json.loads(path.read_text("utf-8"))["claim"] for path in (one, other)]
+    assert claims[0] != claims[1]
+    assert cfxc.check(one).ok
+    assert cfxc.check(other).ok
     assert '"features"' in page("pre[aria-label='In Python']").get_attribute("textContent").replace(
         "'", '"'
     )

@@ -207,6 +207,8 @@ def test_an_answer_and_what_can_be_kept_of_it(client: Client, tmp_path: Path) ->
     path = tmp_path / "certificate.json"
     path.write_bytes(certificate.content)
     assert cfxc.check(path).ok
+    for number in (0, 2, True, "1", None):
+        assert client.ask("/api/certificate", {"id": last["id"], "number": number}).status == 422
     letter = client.ask("/api/letter", {"id": last["id"], "kind": "html", "locale": "de"})
     assert letter.status == 200, letter
     assert b'lang="de"' in letter.content

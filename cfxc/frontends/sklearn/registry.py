@@ -58,7 +58,11 @@ def own_names(estimator: Estimator, space: FeatureSpace) -> Sequence[Any] | None
 
 def own_tables(estimator: Estimator, space: FeatureSpace) -> Callable[[pd.DataFrame], pd.DataFrame]:
     """It takes tables of any dtype."""
-    return lambda table: table
+    return _as_it_is
+
+
+def _as_it_is(table: pd.DataFrame) -> pd.DataFrame:
+    return table
 
 
 def keeps_sparse(estimator: Estimator, sparse: bool) -> bool:

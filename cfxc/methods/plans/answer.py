@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from ...answers.answer import from_to
 from ...answers.cells import changes_between, plain_cell, plain_row
 from ...answers.parts import PREFIX
 from ...answers.result import Semantics, Status
@@ -68,6 +69,7 @@ class PlanResult:
         trace: The steps that led here.
         reason: ``time limit`` if the time was up: of a plan, before all rows asked for could be
             improved; of an infeasible one, who proved it.
+        by_default: Whether the target was not named: it is the other label of two.
     """
 
     status: PlanStatus
@@ -89,8 +91,14 @@ class PlanResult:
     trace: tuple[Step, ...]
     seconds: float
     reason: str
+    by_default: bool
     vectors: Floats = field(repr=False, compare=False)
     moments: Moments = field(repr=False, compare=False)
+
+    @property
+    def asked(self) -> str:
+        """Which outcome was had and which was asked for, and whether nobody named it."""
+        return from_to(self.outcome_before, self.target, self.by_default)
 
     @property
     def changes(self) -> tuple[dict[str, tuple[Any, Any]], ...]:
@@ -167,10 +175,14 @@ class PlanResult:
             ],
             "seconds": self.seconds,
             "reason": self.reason,
+            "by_default": self.by_default,
         }
 
     def summary(self) -> str:
         """One line: what was found and what was proved."""
+        return f"{self._found()}; {self.asked}" if self.by_default else self._found()
+
+    def _found(self) -> str:
         if self.status == "infeasible":
             why = "no admissible row has the target outcome and epsilon"
             return f"infeasible: {why} ({self.reason})"

@@ -109,7 +109,8 @@ def plan_row(
     work = _Work(rows, near, options, encoding.vector(rows.query.factual))
     with until(deadline + GRACE):
         found, status, reason = work.run()
-    return _result(model, frame, work, found, status, reason, time.monotonic() - started)
+    made = _result(model, frame, work, found, status, reason, time.monotonic() - started)
+    return replace(made, by_default=target is None)
 
 
 def _moments_for(moments: Any, encoding: Encoding) -> Moments:
@@ -336,6 +337,7 @@ def _result(
         trace=tuple(work.trace),
         seconds=seconds,
         reason=reason,
+        by_default=False,
         vectors=vectors,
         moments=moments,
     )

@@ -180,7 +180,8 @@ function downloads(model, answer, id, row) {
         const lacks = decodeURIComponent(response.headers.get("x-cfxc-lacks") || "");
         note.textContent = lacks && `For whoever serves this page: ${lacks}`;
         note.hidden = !note.textContent;
-        if (path === "/api/certificate") before.hidden = true;
+        unsaved.delete(body.number);
+        before.hidden = unsaved.size === 0;
       } catch (error) {
         said.textContent = error.message;
         said.hidden = false;
@@ -190,12 +191,17 @@ function downloads(model, answer, id, row) {
     });
     return made;
   };
-  const before = make("p", { class: "hint" }, "A letter names the certificate by which it can be checked if that was saved first.");
+  const numbers = answer.answers.length > 1 ? answer.answers.map((_, i) => i + 1) : [1];
+  const unsaved = new Set(numbers);
+  const certificates = numbers.map((number) => button(numbers.length > 1 ? `Certificate of answer ${number} (JSON)` : "Certificate (JSON)",
+    "/api/certificate", { number }, number > 1 ? `certificate-${number}.json` : "certificate.json"));
+  const before = make("p", { class: "hint" }, numbers.length > 1 ? "A letter names the certificates, by which it can be checked, that were saved first."
+    : "A letter names the certificate by which it can be checked if that was saved first.");
   const letters = model.letters.map((kind) => button(`Letter (${kind.toUpperCase()})`, "/api/letter", { kind }, `letter.${kind}`));
   const without = Object.values(model.no_letters).map((why) => make("p", { class: "hint" }, why));
   const asked = answer.relaxed ? "Both are about the question as it was asked, for which there is none." : null;
   return make("div", { class: "downloads" }, make("h3", {}, "Keep it"), asked && make("p", { class: "hint" }, asked),
-    make("div", { class: "buttons" }, button("Certificate (JSON)", "/api/certificate", {}, "certificate.json"), ...letters,
+    make("div", { class: "buttons" }, ...certificates, ...letters,
       letters.length ? locale : null), letters.length ? before : null, said, note, ...without);
 }
 

@@ -197,7 +197,12 @@ def test_a_result_tells_everything(model, person, moments, tmp_path):
     assert values["models"] == 60
     assert values["share_of_models"] == empirical_validity(result.vectors, moments.samples)
     assert "proved, for moments within 0.05" in result.summary()
+    assert result.summary().endswith(f"; {result.asked}")
+    assert result.asked == "from 0 to 1, as no target was named"
     assert result.summary() in result._repr_html_()
+    named = model.plan(person, target=1, moments=moments, size=1, **FAST)
+    assert named.asked == "from 0 to 1"
+    assert named.asked not in named.summary()
     assert result.bounds(0.05) == (result.lower, result.upper)
     pytest.importorskip("matplotlib")
     result.plot(tmp_path / "bounds.svg", largest=0.1)
