@@ -23,7 +23,10 @@ PAPERS = {
     "copa": "Bui et al. 2022: plans that survive retraining",
 }
 QUICK = {
-    "mace": ["mace.py --people 3 --bisected 1 --reference-seconds 10"],
+    "mace": [
+        "mace.py --people 3 --bisected 1 --reference-seconds 10",
+        "mace_curves.py --people 2 --reference-seconds 1",
+    ],
     "eicfx": [
         "eicfx.py --part adult --people 5 --seeds 1 --evaluations 30",
         "eicfx.py --part taxi --seeds 1 --taxi-budget 40",
@@ -53,7 +56,10 @@ QUICK = {
     ],
 }  # fmt: skip
 FULL = {
-    "mace": ["mace.py --people 15"],
+    "mace": [
+        "mace.py --people 15", "mace_curves.py --part distances",
+        "mace_curves.py --part calls --people 5", "mace_curves.py --part john",
+    ],
     "eicfx": [
         "eicfx.py --part adult", "eicfx.py --part taxi", "eicfx.py --part functions",
         "eicfx.py --part acquisition --seeds 3", "eicfx.py --part shared", "eicfx.py --part speed",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 
 import z3
@@ -13,10 +15,22 @@ from cfxc.question.query import Query
 from .algorithm_1 import ModelFormula, formula_text
 
 
-def distance_found(
+@dataclass(frozen=True)
+class Step:
+    """A call of the solver: the distance of the last row found by then, seconds since the start.
+
+    Not ``answered`` where z3 ran out of time.
+    """
+
+    found: Fraction | None
+    seconds: float
+    answered: bool
+
+
+def steps(
     model: ModelFormula, query: Query, epsilon: Fraction, limit: float, parts: int = 1
-) -> Fraction | None:
-    """The distance of the last row found; ``None``: z3 ran out of time.
+) -> Iterator[Step]:
+    """The calls of Algorithm 1, until its bracket is narrower than ε or the time is up.
 
     As the authors' code has it, the upper end goes to the distance of the row found (and ε/100
     beyond), not to the radius asked about.
@@ -26,21 +40,30 @@ def distance_found(
     """
     text, distance = formula_text(model, query)
     lower, upper, found = Fraction(0), Fraction(1), None
-    until = time.perf_counter() + limit
+    started = time.perf_counter()
     while upper - lower >= epsilon:
         radius = (lower + upper) / 2
         context = z3.Context()
         solver = z3.Solver(ctx=context)
         within = number(radius * parts, "real")
         solver.from_string(f"{text}(assert (<= {distance} {within}))\n")
-        solver.set("timeout", max(1, int(1000 * (until - time.perf_counter()))))
+        left = limit - (time.perf_counter() - started)
+        solver.set("timeout", max(1, int(1000 * left)))
         answer = solver.check()
-        if answer == z3.unknown:
-            return None
         if answer == z3.unsat:
             lower = radius
-            continue
-        reached = solver.model().eval(z3.Real(distance.strip("|"), ctx=context), True)
-        found = Fraction(reached.as_fraction())
-        upper = found / parts + epsilon / 100
-    return found
+        elif answer == z3.sat:
+            reached = solver.model().eval(z3.Real(distance.strip("|"), ctx=context), True)
+            found = Fraction(reached.as_fraction())
+            upper = found / parts + epsilon / 100
+        yield Step(found, time.perf_counter() - started, answer != z3.unknown)
+        if answer == z3.unknown:
+            return
+
+
+def distance_found(
+    model: ModelFormula, query: Query, epsilon: Fraction, limit: float, parts: int = 1
+) -> Fraction | None:
+    """The distance of the last row found; ``None``: z3 ran out of time.  See :func:`steps`."""
+    *_, last = steps(model, query, epsilon, limit, parts)
+    return last.found if last.answered else None
