@@ -194,6 +194,7 @@ class Explainer:
                 apart, bound = float(one.apart), ceil_float(one.bound)
                 over = self.question.diversity.aggregate
                 own = {"apart": apart, "apart_bound": bound, "apart_over": over}
+                own["reason"] = one.reason or result.reason
                 found.append(replace(result, seconds=span.seconds, **own))
         return replace(
             found[0], alternatives=tuple(found[1:]), stop_reason=spread.stop_reason,

@@ -36,7 +36,10 @@ MET = "met on the way to the nearest one"
 """Why nothing more is known of a counterfactual from a pool."""
 DIFFERENT = "as different as it can be within the distance asked for"
 """Why an answer is not the nearest one that is another."""
-FEWER = {"infeasible": "no other one exists, proved", "unknown": "no other one was found in time"}
+FEWER = {
+    "infeasible": "no other one of the kind asked for exists, proved",
+    "unknown": "no other one was found, though one may exist",
+}
 """Why there are fewer answers than were asked for, by ``stop_reason``."""
 COPIES = "answers may be near copies"
 FEATURES = "asks for answers that change different features"
@@ -70,7 +73,7 @@ class Result(Answer):
         alternatives: The next nearest, each different from all before (``count=``).
         count: How many answers were asked for.
         stop_reason: Why there are fewer than asked for: no other one exists (``infeasible``,
-            proved), or none was found in time (``unknown``).
+            proved), or none was found (``unknown``).
         conflict: If none exists: constraints and actions that together leave none, each of them
             needed; empty if there is none even without any.
         seeds: How many rows were given (``seeds=``), and how many of them are counterfactuals.
@@ -291,7 +294,9 @@ class Result(Answer):
     @property
     def is_settled(self) -> bool:
         """Whether no limit kept it from being all that was asked for."""
-        return self.status == "optimal" or self.reason == MET or self.reason.startswith(DIFFERENT)
+        if self.differs:
+            return not self.reason or self.reason.startswith(DIFFERENT)
+        return self.status == "optimal" or self.reason == MET
 
     @property
     def standing(self) -> tuple[str, str]:

@@ -15,6 +15,9 @@ from functools import cached_property, partial
 from math import isqrt
 from typing import Literal
 
+import numpy as np
+
+from ..arrays import Floats
 from ..ir.interval import floor_float
 from ..question.distances import Distance
 from ..question.diversity import Diverse, Measured, parted
@@ -31,10 +34,11 @@ from ..solvers.base import (
     Progress,
     verify,
 )
+from ..solvers.baselines.local_search import LocalSearch
 from ..solvers.box_search.apart import FINEST
 from ..solvers.engines import Engine
 from ..space.values import as_written
-from ..stopping import FINE, GRACE, LIMIT, Span, TimeUp, now, until
+from ..stopping import FINE, GRACE, INTERRUPTED, LIMIT, Span, TimeUp, now, poll, until
 from .seeds import examples_of
 
 DIGITS = 30
@@ -53,6 +57,8 @@ MOVED, MOVING = 64, 0.2
 """Rows of the data that are moved towards the instance, and the share of the time for that."""
 FARTHEST = 2
 """Times the distance of rows that change everything as far as can be: more than any row has."""
+DRAWN, FAILED = 256, 4
+"""Rows that are drawn around one, and how often without a better one before that ends."""
 ROUNDS = 3
 """Mixed-integer searches for one row, each finer than the one before."""
 
@@ -116,8 +122,6 @@ class Spread:
                 self.stop_reason = "infeasible" if none else "unknown"
                 return
             self.chosen.append(found.candidate.point)
-            if not found.reason and not self._as_asked(found.apart, found.bound):
-                found = replace(found, reason=FINE)
             yield found, span
 
     def _as_asked(self, apart: Fraction, bound: Fraction) -> bool:
@@ -152,17 +156,46 @@ class Spread:
         wanted = self.wanted
         measured = Measured(self.query.space, wanted.measure, tuple(self.chosen), wanted.aggregate)
         self.base = self.query if wanted.aggregate == "least" else self._other()
+        found = self._farthest(measured, limits)
+        if isinstance(found, Outcome):
+            return found
+        bound = max(found.apart, min(found.bound, self._most(measured)))
+        reason = "" if self._as_asked(found.apart, bound) else found.reason or FINE
+        return replace(found, bound=bound, reason=reason)
+
+    def _farthest(self, measured: Measured, limits: Asked) -> Chosen | Outcome:
+        """By what searches for difference the question takes."""
         best = self._best_of(self.known, measured, Fraction(0), limits().seconds)
         if self._is_boxed:
             return self._by_boxes(measured, best, limits)
-        query: Query | None = None
+        by_mio = False
         if not self.query.hulls:
             with suppress(TimeUp), until(now() + limits().seconds):
-                asked = parted(self.base, measured, self.limit)
-                query = None if mio.refuses(asked) else asked
-        if query is None:
-            return self._by_bisection(measured, best, limits)
-        return self._by_mio(query, measured, best, limits)
+                query = parted(self.base, measured, self.limit)
+                least = Fraction(0) if best is None else best.apart
+                drawn = self._drawn(query, best, limits().seconds)
+                best = self._best_of(drawn, measured, least, limits().seconds) or best
+                by_mio = not mio.refuses(query)
+        if by_mio:
+            return self._by_mio(query, measured, best, limits)
+        return self._by_bisection(measured, best, limits)
+
+    def _drawn(self, query: Query, best: Chosen | None, seconds: float) -> list[Point]:
+        """Rows that differ more and more, each drawn around the one before."""
+        rows, failed = list[Floats](), 0
+        with suppress(TimeUp), until(now() + min(MOVING * seconds, self._effort)):
+            local = LocalSearch(query, np.random.default_rng(self.question.random_state))
+            row = local.row(self.chosen[-1] if best is None else best.candidate.point)
+            alike = np.inf if best is None else float(local.distances(row[None])[0])
+            while failed < FAILED:
+                poll()
+                drawn = local.redrawn(row, DRAWN)
+                found = np.where(local.hits(drawn), local.distances(drawn), np.inf)
+                failed += 1
+                if found.min() < alike:
+                    alike, row, failed = float(found.min()), drawn[found.argmin()], 0
+                    rows.append(row)
+        return [local.point(row) for row in rows[-MOVED:]]
 
     def _best_of(
         self, points: Sequence[Point], measured: Measured, least: Fraction, seconds: float
@@ -204,8 +237,7 @@ class Spread:
             if outcome.best is None or outcome.best.distance > self.limit:
                 return outcome
             best = Chosen(outcome.best, measured.of(outcome.best.point), Fraction(1))
-        bound, reason = self._most(measured), found.outcome.reason or MORE
-        return replace(best, bound=max(bound, best.apart), reason=reason)
+        return replace(best, bound=Fraction(1), reason=found.outcome.reason or MORE)
 
     def _search(self, query: Query, limits: Limits) -> Outcome:
         """The nearest row of a query, of those within the limit."""
@@ -222,6 +254,7 @@ class Spread:
             if best is None and self.base is not self.query:  # which leaves that row out
                 begun = None
             own = replace(limits(), epsilon=self.tolerance * near)
+            is_short = self._effort < own.seconds
             own = replace(own, seconds=min(own.seconds, self._effort))
             outcome = mio.search(query, self.deployed, own, regions=False, best=begun)
             bound = min(bound, 1 - outcome.lower)
@@ -234,7 +267,8 @@ class Spread:
                 break
         if best is None:
             return self._by_bisection(measured, best, limits, bound)
-        return replace(best, bound=max(bound, best.apart), reason=outcome.reason)
+        reason = outcome.reason if outcome.reason in ("", LIMIT, INTERRUPTED) else FINE
+        return replace(best, bound=bound, reason=MORE if is_short and reason == LIMIT else reason)
 
     def _by_bisection(
         self,
@@ -244,7 +278,7 @@ class Spread:
         bound: Fraction | None = None,
     ) -> Chosen | Outcome:
         most, reason, effort = self._most(measured), "", Span(self._effort)
-        bound, least = most if bound is None else bound, max(most * SMALL, FINEST)
+        bound, least = most if bound is None else min(bound, most), max(most * SMALL, FINEST)
         while best is None or (bound > FINEST and not self._as_asked(best.apart, bound)):
             anything = best is None and bound <= least
             low = least / 2 if best is None else max(best.apart, bound * SMALL)
@@ -271,7 +305,7 @@ class Spread:
             else:
                 reason = outcome.reason if effort.left else MORE
                 break
-        return replace(best, bound=max(bound, best.apart), reason=reason)
+        return replace(best, bound=bound, reason=reason)
 
     @property
     def _effort(self) -> float:

@@ -225,8 +225,8 @@ def _facts(result: Result, further: bool) -> Iterator[Pair]:
         within = f"optimal to within {100 * result.epsilon:g} %"
         above = ", though none below the bound" * bool(proved)
         reached = f"feasible: a nearer one may exist{above} ({result.reason or 'not closed'})"
-        if result.differs:
-            reached = f"feasible: {result.reason}"
+        if result.differs and result.reason:
+            within = reached = f"{result.status}: {result.reason}"
         yield "status", within if result.status == "optimal" else reached
     yield "effort", f"{_effort(result)}, {result.seconds:.1f} s"
 

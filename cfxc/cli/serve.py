@@ -19,7 +19,8 @@ def command(
     model: ModelFile,
     space: SpaceFile,
     data: Annotated[
-        Path | None, typer.Option(metavar="TABLE", help="Rows to pick from: .csv, .parquet.")
+        Path | None,
+        typer.Option("--data", "--rows", metavar="TABLE", help="To pick from: .csv, .parquet."),
     ] = None,
     question: QuestionFile = None,
     favourable: Favourable = None,

@@ -275,9 +275,12 @@ class Domain:
         """What a cell of the feature's column holds for ``value``."""
         return Fraction(self.feature.held(value))
 
-    @cached_property
+    @property
     def _floats(self) -> np.finfo[Any]:
-        """Of the column's cells, or of doubles where these are whole numbers."""
+        """Of the column's cells, or of doubles where these are whole numbers.
+
+        Not kept: numpy cannot read what it pickles of it.
+        """
         storage = self.feature.storage
         return np.finfo(storage if storage.kind == "f" else np.float64)
 

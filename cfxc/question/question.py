@@ -49,6 +49,11 @@ class Question:
             )
         self.given: dict[str, Any] = dict(options)
         self.__dict__.update(checked(self.given))
+        if self.apart and isinstance(self.diversity, Diverse):
+            raise InvalidInputError(
+                "apart is for diversity='points'; Diverse makes answers as different as they can "
+                "be: leave one of the two out"
+            )
 
     def with_(self, **options: Unpack[Options]) -> Question:
         """The same question, some options given anew."""

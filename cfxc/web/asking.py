@@ -19,6 +19,7 @@ from ..lang.literals import write_name, write_number
 from ..question.criteria import Criterion, MaxChanges, Probability
 from ..question.outcomes import read_target
 from ..question.question import Question, asked_of
+from ..show.letters.words import written
 from ..space import Feature
 from ..space.codec import encode_row
 from ..space.feature import DIRECTED
@@ -109,24 +110,28 @@ def _cells(feature: Feature, given: Any) -> dict[str, object]:
         tables = {column: feature.table(column) for column in feature.columns}
         return {c: levels[given] if t is None else t[given] for c, t in tables.items()}
     text = _text(given, feature.name)
-    value = None if is_missing(text) else _number(text, feature.name, f"write e.g. {_one(feature)}")
-    return {feature.columns[0]: value}
+    if is_missing(text):
+        return {feature.columns[0]: None}
+    whole, advice = feature.kind == "integer", f"write e.g. {_one(feature)}"
+    return {feature.columns[0]: _number(text, feature.name, advice, whole=whole)}
 
 
-def _number(text: str, called: str, advice: str) -> int | float:
-    """The number that was typed; a message with the number meant, of a decimal comma, or advice."""
+def _number(text: str, called: str, advice: str, *, whole: bool) -> int | float:
+    """The number that was typed; else a message with what may be meant by a comma, or advice."""
     if (value := number(text)) is not None and abs(value) != inf:
         return value
-    whole, comma, part = text.strip().partition(",")
-    pointed = f"{whole}.{part}"
-    if comma and len(part) != 3 and number(pointed) is not None:  # three are thousands, or unclear
-        advice = f"write {pointed}"
+    before, comma, after = text.strip().partition(",")
+    pointed, thousands = f"{before}.{after}", f"{before}{after}"
+    if comma and number(pointed) is not None:
+        meant = [] if whole else [f"{pointed} with a point"]
+        meant += [f"{thousands} without the comma"] if len(after) == 3 else []
+        advice = f"write {' or '.join(meant)}" if meant else advice
     raise InvalidInputError(f"{called}: {text[:40]!r} is no number; {advice}")
 
 
 def _one(feature: Feature) -> str:
     """A number that the feature takes."""
-    return f"{feature.held(feature.bounds[1])}"
+    return f"{written(feature, Fraction(feature.bounds[1])):f}"
 
 
 def has_choices(feature: Feature) -> bool:
@@ -230,7 +235,8 @@ def _figures(site: Site, table: Mapping[str, Any]) -> Iterator[Criterion]:
             raise InvalidInputError(
                 f"{called}: a number of at most {LONGEST_FIGURE} letters, such as {example}"
             )
-        value = _number(text, called, f"write e.g. {example}, or leave it empty for none")
+        advice = f"write e.g. {example}, or leave it empty for none"
+        value = _number(text, called, advice, whole=kind is MaxChanges)
         try:
             yield kind.from_toml(int(value) if value == int(value) else value)
         except CfxcError as error:
@@ -253,10 +259,12 @@ def _limits(site: Site, given: Any) -> dict[str, str]:
             if not isinstance(ends, list) or len(ends) != 2:
                 raise InvalidInputError(f"{name}: a least and a largest value")
             low, high = (_end(site.model.space[name], text) for text in ends)
-            if low is not None and high is not None and low > high:
-                raise InvalidInputError(
-                    f"{name}: at least {ends[0]} is more than at most {ends[1]}"
-                )
+            least, most = site.model.space[name].bounds
+            if low is not None and low > (most if high is None else min(most, high)):
+                than = f"at most {ends[1]}" if high is not None and low > high else "any value"
+                raise InvalidInputError(f"{name}: at least {ends[0]} is more than {than}")
+            if high is not None and high < least:
+                raise InvalidInputError(f"{name}: at most {ends[1]} is less than any value")
             pairs = zip((">=", "<="), ("at least", "at most"), (low, high), ends, strict=True)
             for sign, words, end, text in pairs:
                 if end is not None:
@@ -273,7 +281,10 @@ def _end(feature: Feature, given: Any) -> Fraction | None:
     """The number that the feature's column holds for a text; ``None`` where there is no limit."""
     if not (text := _text(given, feature.name).strip()):
         return None
-    value = _number(text, feature.name, "leave it empty for no limit")
+    whole = feature.kind == "integer"
+    value = _number(text, feature.name, "leave it empty for no limit", whole=whole)
+    if whole and value != int(value):
+        raise InvalidInputError(f"{feature.name}: {text[:40]!r} is no whole number")
     return Fraction(feature.held(exact(value, feature.name)))
 
 

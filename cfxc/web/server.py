@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 import sys
 import webbrowser
+from asyncio import CancelledError
 from collections.abc import Sequence
 from contextlib import suppress
 from ipaddress import ip_address
@@ -47,12 +49,19 @@ def serve(
             app, log_level="error", access_log=False, server_header=False, ws="none",
             limit_concurrency=AT_ONCE, timeout_keep_alive=5, timeout_graceful_shutdown=1,
         )  # fmt: skip
+        logging.getLogger("uvicorn.error").addFilter(_says_more)
         print(f"the page: {address}", flush=True)
         print("Ctrl-C ends it", file=sys.stderr, flush=True)
         if open_browser:
             webbrowser.open(address)
         with suppress(KeyboardInterrupt):  # which is how it ends
             uvicorn.Server(config).run(sockets=[listening])
+
+
+def _says_more(record: logging.LogRecord) -> bool:
+    """Whether it says more than that the server's end breaks a request off."""
+    error = record.exc_info[1] if record.exc_info else None
+    return not (isinstance(error, CancelledError) or "graceful shutdown" in record.getMessage())
 
 
 def hosts_of(host: str, allowed: Sequence[str]) -> frozenset[str]:

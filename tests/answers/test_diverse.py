@@ -15,7 +15,7 @@ from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import cfxc
@@ -166,6 +166,52 @@ def test_little_effort_finds_the_rows_that_there_are() -> None:
         limit = 9 * float(answer.distance) + CLOSE  # type: ignore[arg-type]
         there = int(((model.predict(ROWS) == "yes") & few & (far <= limit)).sum())
         assert len(answer.all()) == min(3, there)
+
+
+@pytest.mark.parametrize("distance", ["l0", "l1"])
+@pytest.mark.parametrize("kind", ["forest", "logistic"])
+def test_what_was_given_up_says_so(kind: str, distance: str) -> None:
+    """Also of an answer as near as the nearest; it is no matter of the time limit."""
+    model = cfxc.compile(fitted(kind), SPACE)
+    seen = set[str]()
+    for i in range(4):
+        answer = model.explain(
+            X[model.predict(X) == "no"].iloc[[i]], target="yes", distance=distance, count=4,
+            diversity=cfxc.Diverse(0.2, effort=1e-9), time_limit=60.0,
+        )  # fmt: skip
+        for one in answer.alternatives:
+            assert one.apart_bound is not None
+            assert one.apart_bound <= 1
+            as_asked = one.apart >= 0.9 * (1 - 1e-8) * one.apart_bound
+            assert one.is_settled == as_asked
+            assert one.reason == MORE or as_asked
+            seen.add(one.reason)
+    assert MORE in seen
+
+
+@pytest.mark.parametrize("distance", ["l1", "l2", "linf"])
+def test_rows_of_wide_ranges_are_no_near_copies(distance: str) -> None:
+    """Where solvers cannot tell the border from the inside, rows are drawn."""
+    rng = np.random.default_rng(2)
+    rows = pd.DataFrame({
+        "a": rng.integers(0, 10**12, 300), "b": np.round(rng.random(300) * 1e-6, 9),
+        "c": rng.random(300) * 1e12,
+    })  # fmt: skip
+    wanted = rows["a"] / 1e12 + rows["b"] * 1e6 + rows["c"] / 1e12 > 1.6
+    network = make_pipeline(StandardScaler(), MLPClassifier((4,), max_iter=200, random_state=0))
+    model = cfxc.compile(
+        network.fit(rows, wanted), cfxc.FeatureSpace.infer(rows, resolution={"b": 1e-9})
+    )
+    answer = model.explain(
+        rows[~model.predict(rows)].iloc[[5]], target=True, distance=distance, count=3,
+        diversity=cfxc.Diverse(0.5),
+    )  # fmt: skip
+    assert [one.apart > 0.1 * one.apart_bound for one in answer.alternatives] == [True] * 2  # type: ignore[operator]
+
+
+def test_a_least_difference_is_of_other_answers() -> None:
+    with pytest.raises(InvalidInputError, match=r"apart is for diversity='points'.*leave one"):
+        cfxc.Question(count=3, apart=0.3, diversity=cfxc.Diverse())
 
 
 def test_no_feature_is_moved_apart_when_the_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -133,8 +133,8 @@ def test_several_answers_stand_side_by_side() -> None:
 @pytest.mark.parametrize(
     ("stop_reason", "why"),
     [
-        ("infeasible", "no other one exists, proved"),
-        ("unknown", "no other one was found in time"),
+        ("infeasible", "no other one of the kind asked for exists, proved"),
+        ("unknown", "no other one was found, though one may exist"),
     ],
 )
 def test_fewer_answers_than_asked_for_say_why(stop_reason: Any, why: str) -> None:

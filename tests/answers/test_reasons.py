@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 from itertools import chain, combinations, product
 from typing import Any
@@ -9,8 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 import cfxc
@@ -104,6 +108,23 @@ def test_changes_that_are_not_needed_are_put_back() -> None:
     assert isinstance(found, Candidate)
     assert needed(query, found, answer.deployed.flips) == {  # type: ignore[union-attr]
         "a": 0, "b": 0, "c": 1, "d": 0}  # fmt: skip
+
+
+@pytest.mark.parametrize("numbers", ["int64", "float32", "float64"])
+def test_answers_are_copied_and_pickled(numbers: str) -> None:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.integers(0, 9, (60, 3)) / 4, columns=[*"abc"]).astype(numbers)
+    table["d"] = rng.choice(["x", "y"], 60)
+    encode = make_column_transformer((OneHotEncoder(), ["d"]), remainder="passthrough")
+    for estimator in (RandomForestClassifier(5, random_state=0), LogisticRegression()):
+        model = make_pipeline(encode, estimator).fit(table, table["a"] + table["b"] > table["c"])
+        compiled = cfxc.compile(model, cfxc.FeatureSpace.infer(table))
+        for more in ({}, {"count": 2, "diversity": cfxc.Diverse(0.5)}):
+            answer = compiled.explain(table.iloc[[1]], **more)
+            again = (pickle.loads(pickle.dumps(answer)), copy.deepcopy(answer))
+            assert [one.to_dict() for one in again] == [answer.to_dict()] * 2
+            proof = answer.certificate.content
+            assert [one.certificate.content for one in again] == [proof] * 2
 
 
 def test_a_pickled_answer_leaves_the_model_behind() -> None:

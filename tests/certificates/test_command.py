@@ -90,6 +90,15 @@ NO_CERTIFICATES = {
 }
 
 
+@pytest.mark.parametrize("name", ["x.smt2.manifest.json", "x.lower.smt2", "x.vipr", "x.CPC"])
+def test_exported_files_are_no_certificates(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / name).write_text('{"shown": 0.5}' if name.endswith("json") else "(set-logic LRA)")
+    assert main([str(tmp_path / name)]) == 2
+    assert "files that cfxc export makes of one; name the certificate" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("name", NO_CERTIFICATES)
 def test_what_is_no_certificate(name: str, saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It is wrong input and no rejection, and both commands say the same of it."""

@@ -340,9 +340,7 @@ def test_rows_of_a_file(forest: tuple[Path, dict[str, Any]], tmp_path: Path) -> 
     odd.loc[len(odd)] = [1, np.inf, "a"]
     odd.to_csv(rows, index=False)
     known = f"and {len(TEXTS) + 5} rows of 'rows.csv'; 7 others are left out, as 'code' in row "
-    assert (
-        f"{known}{len(TEXTS)} holds what the certificate's feature" in sampled(forest, 3, rows)[2]
-    )
+    assert f"{known}{len(TEXTS)} holds what the certificate lacks" in sampled(forest, 3, rows)[2]
     TEXTS.drop(columns="rate").to_csv(rows, index=False)
     with pytest.raises(WrongInput, match=r"rows.csv: no column 'rate'"):
         sampled(forest, 3, rows)

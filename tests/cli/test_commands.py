@@ -375,7 +375,7 @@ def test_when_there_are_fewer_than_asked_for(shell: Shell) -> None:
     ended = shell(*EXPLAIN, "--count", "3", "--constraint", only)
     assert ended.code == 0
     assert "answer 1 of 1 (3 were asked for)" in ended.out
-    assert ended.out.endswith("\nno other one exists, proved\n")
+    assert ended.out.endswith("\nno other one of the kind asked for exists, proved\n")
 
 
 def test_json_names_the_target(shell: Shell) -> None:

@@ -368,6 +368,17 @@ def test_stop_and_edit_end_a_search(open_page: Callable[..., Page], hard: Served
     assert not page("#stop").is_displayed()
 
 
+def test_the_end_of_a_server_that_searches_is_quiet(
+    folder: Path, open_page: Callable[..., Page]
+) -> None:
+    server = Served(folder, "hard", "--time-limit", "30")
+    page = open_page(server)
+    page("#find").click()
+    wait_for(lambda: page("#bounds").is_displayed(), STARTS)
+    code, said = server.end()
+    assert (code, said) == (0, "Ctrl-C ends it\n")
+
+
 def test_two_users_have_their_own_answers(open_page: Callable[..., Page], served: Served) -> None:
     one, other = open_page(served), open_page(served, NARROW)
     one.refused()

@@ -21,6 +21,7 @@ PLACES = {
 ALIKE = 0.85  # so that names with suffixes of other kinds are not
 REMEDY = "name the file that was handed to you"
 TABLES = {".csv", ".parquet", ".pq", ".xlsx"}  # suffixes that no model has
+EXPORTED = (".smt2", ".vipr", ".cpc", ".manifest.json")
 MARK = VERSION.rstrip("0123456789")  # what certificates of every version say that they are
 
 
@@ -78,6 +79,8 @@ def _unread(path: Path, error: OSError) -> WrongInput:
 
 
 def _none(path: Path, why: str) -> WrongInput:
+    if path.name.lower().endswith(EXPORTED):
+        why = "it is one of the files that cfxc export makes of one; name the certificate itself"
     return WrongInput(f"{path}: this is no cfxc certificate: {why}")
 
 

@@ -35,8 +35,8 @@ LEFT = 0.5  # and of those that the model alone may put beyond floats
 LOST = object()
 """What a model says of a row that it does not take, or that is not finite."""
 UNKNOWN = (
-    "holds what the certificate's feature space lacks (a label, a missing cell, a step that fine); "
-    "to compare such rows, ask with a space inferred from them"
+    "holds what the certificate lacks: a label, a step that fine, or an empty cell, where the "
+    "space has none or the person asked about gave a number"
 )
 EMPTY: dict[str, Callable[[], Any]] = {
     "nan": lambda: math.nan,
