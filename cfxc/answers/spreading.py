@@ -51,14 +51,19 @@ ROUNDING = Fraction(1, 10**12)
 """Relative: a decimal of the factual, and the double that stands for it, differ by less."""
 MORE = "the most different of the rows that were met; more effort may find others"
 """Why a search ended that was given up."""
+SAID = ("", MORE, LIMIT, INTERRUPTED)
+"""Reasons that are told; others speak of distances that nobody asked about."""
 BOXES = 500
 """Boxes that a search for one more row may take however easy the nearest was."""
 MOVED, MOVING = 64, 0.2
-"""Rows of the data that are moved towards the instance, and the share of the time for that."""
+"""Rows of the data that are moved towards the instance, and the share of the time for that, or for
+rows that are drawn."""
 FARTHEST = 2
 """Times the distance of rows that change everything as far as can be: more than any row has."""
-DRAWN, FAILED = 256, 4
-"""Rows that are drawn around one, and how often without a better one before that ends."""
+DRAWN, FAILED, MUCH = 256, 4, 1.02
+"""Rows that are drawn around one, and how often without one that differs much more, by a factor."""
+OCTAVES = 20
+"""How many times a number's range may be halved for how far it is drawn anew."""
 ROUNDS = 3
 """Mixed-integer searches for one row, each finer than the one before."""
 
@@ -168,32 +173,54 @@ class Spread:
         best = self._best_of(self.known, measured, Fraction(0), limits().seconds)
         if self._is_boxed:
             return self._by_boxes(measured, best, limits)
-        by_mio = False
+        query, by_mio = None, False
         if not self.query.hulls:
             with suppress(TimeUp), until(now() + limits().seconds):
                 query = parted(self.base, measured, self.limit)
-                least = Fraction(0) if best is None else best.apart
-                drawn = self._drawn(query, best, limits().seconds)
-                best = self._best_of(drawn, measured, least, limits().seconds) or best
                 by_mio = not mio.refuses(query)
-        if by_mio:
-            return self._by_mio(query, measured, best, limits)
-        return self._by_bisection(measured, best, limits)
+        if query is None or not by_mio:
+            found = self._by_bisection(measured, best, limits)
+        else:
+            found = self._by_mio(query, measured, best, limits)
+        if query is None or self._is_over(found, measured):
+            return found
+        start, least, bound = self.chosen[-1], Fraction(0), Fraction(1)
+        if isinstance(found, Chosen):
+            start, least, bound = found.candidate.point, found.apart, found.bound
+        enough = float((1 - self.tolerance) * min(bound, self._most(measured)))
+        drawn = self._drawn(query, start, (float(least), enough), limits().seconds)
+        better = self._best_of(drawn, measured, least, limits().seconds)
+        if better is None:
+            return found
+        return replace(better, bound=bound, reason=found.reason if found.reason in SAID else FINE)
 
-    def _drawn(self, query: Query, best: Chosen | None, seconds: float) -> list[Point]:
-        """Rows that differ more and more, each drawn around the one before."""
-        rows, failed = list[Floats](), 0
-        with suppress(TimeUp), until(now() + min(MOVING * seconds, self._effort)):
+    def _is_over(self, found: Chosen | Outcome, measured: Measured) -> bool:
+        """Whether a search leaves no more to look for."""
+        if found.reason == INTERRUPTED:
+            return True
+        if isinstance(found, Outcome):
+            return found.infeasible or found.lower > self.limit
+        return self._as_asked(found.apart, min(found.bound, self._most(measured)))
+
+    def _drawn(
+        self, query: Query, start: Point, ends: tuple[float, float], seconds: float
+    ) -> list[Point]:
+        """Rows that differ more and more, each drawn around the one before.
+
+        Args:
+            ends: The difference of the first one, and that which is enough.
+        """
+        rows, failed, (apart, enough) = list[Floats](), 0, ends
+        with suppress(TimeUp), until(now() + MOVING * min(seconds, self._effort)):
             local = LocalSearch(query, np.random.default_rng(self.question.random_state))
-            row = local.row(self.chosen[-1] if best is None else best.candidate.point)
-            alike = np.inf if best is None else float(local.distances(row[None])[0])
-            while failed < FAILED:
+            row = local.row(start)
+            while failed < FAILED and apart < enough:
                 poll()
-                drawn = local.redrawn(row, DRAWN)
-                found = np.where(local.hits(drawn), local.distances(drawn), np.inf)
-                failed += 1
-                if found.min() < alike:
-                    alike, row, failed = float(found.min()), drawn[found.argmin()], 0
+                drawn = _redrawn(local, row)
+                others = np.where(local.hits(drawn), 1 - local.distances(drawn), -np.inf)
+                failed = 0 if others.max() > MUCH * apart else failed + 1
+                if others.max() > apart:
+                    apart, row = float(others.max()), drawn[others.argmax()]
                     rows.append(row)
         return [local.point(row) for row in rows[-MOVED:]]
 
@@ -267,7 +294,7 @@ class Spread:
                 break
         if best is None:
             return self._by_bisection(measured, best, limits, bound)
-        reason = outcome.reason if outcome.reason in ("", LIMIT, INTERRUPTED) else FINE
+        reason = outcome.reason if outcome.reason in SAID else FINE
         return replace(best, bound=bound, reason=MORE if is_short and reason == LIMIT else reason)
 
     def _by_bisection(
@@ -324,6 +351,24 @@ class Spread:
         alike = len({feature.weight for feature in self.query.space}) == 1
         reach = _reach(self.query.distance, self.wanted.measure, self.limit, alike)
         return min(Fraction(1), measured.of(self.query.factual) + reach)
+
+
+def _redrawn(local: LocalSearch, row: Floats) -> Floats:
+    """Rows with some features of one drawn anew: labels evenly, numbers near and far."""
+    rng, rows = local.rng, np.repeat(row[None], DRAWN, axis=0)
+    free = [j for j, domain in enumerate(local.domains) if not domain.is_fixed]
+    share = rng.choice([1, 2, 4, len(free)], (DRAWN, 1)) / max(len(free), 1)
+    anew = rng.random((DRAWN, len(free))) < share
+    for own, j in zip(anew.T, free, strict=True):
+        domain, size = local.domains[j], int(own.sum())
+        if domain.is_symbolic:
+            rows[own, j] = rng.choice(np.flatnonzero(np.isfinite(domain.deltas)), size)
+            continue
+        far = rng.choice([-1, 1], size) * 2.0 ** -rng.uniform(0, OCTAVES, size)
+        low, high = float(domain.lower), float(domain.upper)
+        moved = np.clip(np.nan_to_num(row[j], nan=low) + far * local.sizes[j], low, high)
+        rows[own, j] = local.landed([j], moved[:, None])[:, 0]
+    return local.followed(rows)
 
 
 def _times(distance: Distance, value: Fraction, within: Fraction) -> Fraction:

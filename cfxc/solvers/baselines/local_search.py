@@ -33,7 +33,6 @@ DRAWN = 0.93  # of the largest change: the next box that rows are drawn from
 BOXES = 64  # one within the other, at most
 DRAWS, KEPT = 240, 24  # rows in a draw; those whose surroundings are drawn next
 SPREADS = (0.3, 0.15, 0.07, 0.03, 0.01)  # of the box: how far around them, in turn
-OCTAVES = 20  # how many times a number's range may be halved for how far it is drawn anew
 GRID = 17  # values tried in a range that has no cuts
 
 
@@ -279,7 +278,7 @@ class LocalSearch(PointRows):
         for spread in SPREADS:
             poll()
             rows = np.repeat(row[None], len(numbers), axis=0)
-            rows[:, j] = self._landed(j, numbers)
+            rows[:, j] = self.landed(j, numbers)
             rows = self.followed(rows)
             distances = np.where(self.hits(rows), self.distances(rows), np.inf)
             if distances.min() < self.distances(row[None])[0]:
@@ -291,24 +290,7 @@ class LocalSearch(PointRows):
             numbers = np.vstack([best, np.clip(around + noise, low, high)])
         return None
 
-    def redrawn(self, row: Floats, count: int) -> Floats:
-        """Rows with some features of ``row`` drawn anew: labels evenly, numbers near and far."""
-        rows = np.repeat(row[None], count, axis=0)
-        j = [k for k, domain in enumerate(self.domains) if not domain.is_fixed]
-        share = self.rng.choice([1, 2, 4, len(j)], (count, 1)) / max(len(j), 1)
-        anew = self.rng.random((count, len(j))) < share
-        for own, k in zip(anew.T, j, strict=True):
-            domain, size = self.domains[k], int(own.sum())
-            if domain.is_symbolic:
-                rows[own, k] = self.rng.choice(np.flatnonzero(np.isfinite(domain.deltas)), size)
-                continue
-            far = self.rng.choice([-1, 1], size) * 2.0 ** -self.rng.uniform(0, OCTAVES, size)
-            low, high = float(domain.lower), float(domain.upper)
-            moved = np.clip(np.nan_to_num(row[k], nan=low) + far * self.sizes[k], low, high)
-            rows[own, k] = self._landed([k], moved[:, None])[:, 0]
-        return self.followed(rows)
-
-    def _landed(self, chosen: Sequence[int], numbers: Floats) -> Floats:
+    def landed(self, chosen: Sequence[int], numbers: Floats) -> Floats:
         """Numbers (n, chosen) as admissible ones, no farther from the factual."""
         landed = numbers.copy()
         for i, j in enumerate(chosen):
