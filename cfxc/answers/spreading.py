@@ -171,17 +171,17 @@ class Spread:
     def _farthest(self, measured: Measured, limits: Asked) -> Chosen | Outcome:
         """By what searches for difference the question takes."""
         best = self._best_of(self.known, measured, Fraction(0), limits().seconds)
-        if self._is_boxed:
-            return self._by_boxes(measured, best, limits)
-        query, by_mio = None, False
+        query = by_mio = None
         if not self.query.hulls:
             with suppress(TimeUp), until(now() + limits().seconds):
                 query = parted(self.base, measured, self.limit)
-                by_mio = not mio.refuses(query)
-        if query is None or not by_mio:
-            found = self._by_bisection(measured, best, limits)
+                by_mio = None if self._is_boxed or mio.refuses(query) else query
+        if self._is_boxed:
+            found = self._by_boxes(measured, best, limits)
+        elif by_mio is not None:
+            found = self._by_mio(by_mio, measured, best, limits)
         else:
-            found = self._by_mio(query, measured, best, limits)
+            found = self._by_bisection(measured, best, limits)
         if query is None or self._is_over(found, measured):
             return found
         start, least, bound = self.chosen[-1], Fraction(0), Fraction(1)

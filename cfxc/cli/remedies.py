@@ -101,7 +101,7 @@ def remedy(message: str) -> str:
     if "\ntry: " in message or not _arguments:
         return ""
     if (found := FILE.search(message)) is not None:
-        return again(changed={found["wrong"]: found["right"]})
+        return _misplaced() or again(changed={found["wrong"]: found["right"]})
     found = NEAREST.search(message)
     if found is not None and len(found["wrong"]) > 2:
         changed = {found["wrong"][1:-1]: found["right"][1:-1]}

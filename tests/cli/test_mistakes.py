@@ -55,6 +55,7 @@ TRIED = [
     ),
     (("explain", "data.csv", *HOW, "--factual", "tree.skops"), "--factual data.csv:0"),
     (("explain", "data.csv", *HOW, "--factual", "tree.skops:3"), "--factual data.csv:3"),
+    (("explain", "data.csv:4", *HOW, "--factual", "tree.skops"), "--factual data.csv:4"),
     (("explain", "tree.skops", *HOW, "--factual", "dat.csvv:3"), "--factual data.csv:3"),
     (("new", "data.csv", "tree.skops", *NEW[3:]), "data.csv looks like a table"),
     (("explain", "space.toml", "--space", "tree.skops", *WHO), "looks like a feature space"),

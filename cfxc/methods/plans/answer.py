@@ -180,7 +180,7 @@ class PlanResult:
 
     def summary(self) -> str:
         """One line: what was found and what was proved."""
-        return f"{self._found()}; {self.asked}" if self.by_default else self._found()
+        return f"{self._found()}; {self.asked}"
 
     def _found(self) -> str:
         if self.status == "infeasible":

@@ -21,6 +21,7 @@ def refuse_contradiction(query: Query, texts: Sequence[str], solver: Backend, ti
 
     Features range over all that their types, ranges and resolutions admit: what the actions of
     this factual rule out (``fixed``, ``increase`` …) makes a question infeasible, not wrong.
+    Features that no constraint reads stay as they are.
 
     Args:
         query: The question; its factual is what ``factual.`` means.
@@ -32,7 +33,10 @@ def refuse_contradiction(query: Query, texts: Sequence[str], solver: Backend, ti
         InvalidInputError: naming constraints of which every one is needed for the contradiction.
     """
     chosen = [each for each in query.constraints if each.text in texts]
-    free = replace(query, domains=tuple(map(freed, query.domains)))
+    read = {name for each in chosen for name, _ in each.program.inputs}
+    still = query.keeping(domain.name for domain in query.domains if domain.name not in read)
+    domains = tuple(freed(each) if each.name in read else each for each in still.domains)
+    free = replace(query, domains=domains)
 
     def refuted(constraints: Sequence[Constraint]) -> bool:
         encoding = Encoder(replace(free, constraints=tuple(constraints))).admissible()

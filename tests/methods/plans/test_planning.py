@@ -202,7 +202,7 @@ def test_a_result_tells_everything(model, person, moments, tmp_path):
     assert result.summary() in result._repr_html_()
     named = model.plan(person, target=1, moments=moments, size=1, **FAST)
     assert named.asked == "from 0 to 1"
-    assert named.asked not in named.summary()
+    assert named.summary().endswith(f"; {named.asked}")
     assert result.bounds(0.05) == (result.lower, result.upper)
     pytest.importorskip("matplotlib")
     result.plot(tmp_path / "bounds.svg", largest=0.1)
