@@ -91,9 +91,9 @@ class PlanResult:
     trace: tuple[Step, ...]
     seconds: float
     reason: str
-    by_default: bool
     vectors: Floats = field(repr=False, compare=False)
     moments: Moments = field(repr=False, compare=False)
+    by_default: bool = False
 
     @property
     def asked(self) -> str:

@@ -337,7 +337,6 @@ def _result(
         trace=tuple(work.trace),
         seconds=seconds,
         reason=reason,
-        by_default=False,
         vectors=vectors,
         moments=moments,
     )
