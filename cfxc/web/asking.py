@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -283,7 +284,7 @@ def _end(feature: Feature, given: Any) -> Fraction | None:
         return None
     whole = feature.kind == "integer"
     value = _number(text, feature.name, "leave it empty for no limit", whole=whole)
-    if whole and value != int(value):
+    if whole and Decimal(text) != int(value):  # nor one that a double takes for one
         raise InvalidInputError(f"{feature.name}: {text[:40]!r} is no whole number")
     return Fraction(feature.held(exact(value, feature.name)))
 

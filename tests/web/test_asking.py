@@ -101,6 +101,7 @@ def test_a_field_that_is_not_there_is_named(site: Site) -> None:
         ({"limits": {"age": ["x", ""]}}, "no number"),
         ({"limits": {"age": ["20,5", ""]}}, "'20,5' is no number; leave it empty"),
         ({"limits": {"age": ["1.500", ""]}}, "'1.500' is no whole number"),
+        ({"limits": {"age": ["30.0000000000000001", ""]}}, "is no whole number"),
         ({"limits": {"age": ["2,500", ""]}}, "write 2500 without the comma"),
         ({"limits": {"pay gap": ["20,5", ""]}}, "write 20.5 with a point"),
         ({"limits": {"pay gap": ["2,500", ""]}}, "2.500 with a point or 2500 without the comma"),
