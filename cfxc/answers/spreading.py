@@ -49,7 +49,7 @@ SMALL = Fraction(1, 16)
 """Of what rows can differ by at most: if none differs by so much, any difference will do."""
 ROUNDING = Fraction(1, 10**12)
 """Relative: a decimal of the factual, and the double that stands for it, differ by less."""
-MORE = "the most different of the rows that were met; more effort may find others"
+MORE = "the most different of the rows that were met; a larger effort= may find others"
 """Why a search ended that was given up."""
 SAID = ("", MORE, LIMIT, INTERRUPTED)
 """Reasons that are told; others speak of distances that nobody asked about."""

@@ -169,7 +169,8 @@ class Options(TypedDict, total=False):
         Option(
             "points",
             _diversity,
-            "points, features (each changes others), pool, clusters, diverse, or within=0.5.  "
+            "points, features (each changes others), pool, clusters, diverse, or "
+            "within=0.5,effort=8.  "
             "``points``: each another row; ``diverse``, or such as ``within=0.5,measure=l1``, in "
             "Python also a :class:`cfxc.Diverse`: within a share of the optimum, as different as "
             "they can be; ``features``: "
