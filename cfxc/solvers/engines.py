@@ -11,12 +11,10 @@ from ..frontends.predictor import Predictor
 from ..question.query import Query
 from ..stopping import GRACE, INTERRUPTED, LIMIT, STOPS, now, reason_of
 from . import box_search, mio, smt
-from .base import Deployed, Limits, Outcome, nothing
+from .base import Deployed, Limits, Outcome
 from .incumbent import tidied
 from .rounding import deployed_slack
-from .within import CLOSED, within
-
-EARLY = 3.0  # seconds of another search before mixed-integer search
+from .within import branching_of
 
 Search = Callable[[Query, Deployed, Limits], Outcome]
 
@@ -102,35 +100,11 @@ def _mio(solver: str) -> Engine:
 
 
 def _mio_run(solver: str, query: Query, deployed: Deployed, limits: Limits) -> Outcome:
-    search = partial(mio.search, solver=solver)
-    started = now()
-    early = _by_boxes(query, deployed, limits)
-    if early.infeasible or (early.best and early.reason == CLOSED):
-        return replace(early, reason="")
-    known = () if early.best is None else (early.best.point,)
-    left = max(limits.seconds - (now() - started), 0.0)
-    rest = replace(limits, seconds=left, seeds=(*known, *limits.seeds))
-    outcome = _run(search, query, deployed, rest)
-    if early.lower > outcome.lower and not outcome.infeasible:
-        outcome.lower = early.lower
-        outcome.provers = tuple(dict.fromkeys([*outcome.provers, *early.provers]))
-    return outcome
+    def search(query: Query, deployed: Deployed, limits: Limits) -> Outcome:
+        branching = None if limits.pool else branching_of(query)
+        return mio.search(query, deployed, limits, solver=solver, branching=branching)
 
-
-def _by_boxes(query: Query, deployed: Deployed, limits: Limits) -> Outcome:
-    """What box search soon finds of a question within a hull, where trees decide."""
-    whole = replace(query, hulls=())
-    alone = len(query.hulls) == 1 and not query.hulls[0].weight and not limits.pool
-    if not alone or box_search.refuses(whole):
-        return Outcome()
-
-    def search(relaxed: Query, seconds: float) -> Outcome:
-        own = replace(limits, seconds=seconds, seeds=(), known=nothing, watch=None)
-        return _box_run(relaxed, lambda _: True, own)
-
-    seconds = min(EARLY, limits.seconds / 5)
-    best = mio.first_row(query, deployed, now() + seconds)
-    return within(query, deployed, limits.epsilon, seconds, search, best)
+    return _run(search, query, deployed, limits)
 
 
 def _smt(solver: str) -> Engine:

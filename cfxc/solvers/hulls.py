@@ -9,7 +9,7 @@ relaxation as much as all the columns would (Benders' cut).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -30,6 +30,7 @@ ROUNDS = 100
 PRICED = 1e-10  # of a normal's size: what counts as no gain
 LARGEST = 2000  # rows that are remembered from one program to the next
 BEYOND = 1e5  # cost of lying outside of the hull by 1, where a program has no point inside
+DEARER, LIMIT = 100.0, 1e13  # times as much, where that is too little; and never more
 ROOM = 1e-9  # of l2: how far a slack may be beyond its tangents
 INFINITY = highspy.kHighsInf
 SETTLED = (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kInfeasible)
@@ -90,6 +91,7 @@ class Found:
     """A solution: its columns, the rows that carry it with their shares, and the face it met.
 
     ``objective`` is a lower bound over all rows where it is ``complete``: none of them gains.
+    ``costs``: by how much each of the program's columns costs more than the duals pay for it.
     """
 
     values: Floats
@@ -98,6 +100,7 @@ class Found:
     face: Face
     objective: float = 0.0
     complete: bool = True
+    costs: Floats = field(default_factory=lambda: np.zeros(0))
 
 
 class HullProgram:
@@ -130,8 +133,8 @@ class HullProgram:
         self.over = n + 2 * size
         self._columns(-np.eye(size), np.zeros(size))
         self._columns(np.eye(size), np.zeros(size))
-        cost = BEYOND * max(1.0, float(np.abs(program.cost).max(initial=0.0)))
-        solver.addCol(cost, 0.0, INFINITY, 0, np.zeros(0, dtype=np.int32), np.zeros(0))
+        self.beyond = BEYOND * max(1.0, float(np.abs(program.cost).max(initial=0.0)))
+        solver.addCol(self.beyond, 0.0, INFINITY, 0, np.zeros(0, dtype=np.int32), np.zeros(0))
         up, down = np.arange(n, n + size), np.arange(n + size, n + 2 * size)
         limits = np.array([self.slack, self.over], dtype=np.int32)
         if self.hull.norm == "linf":
@@ -175,11 +178,13 @@ class HullProgram:
         return float(self.solver.getSolution().col_value[self.over])
 
     def solve(
-        self, near: Floats, deadline: float, extend: Callable[[Any, Floats], bool] | None = None
-    ) -> Found | None:
+        self, near: Floats, deadline: float, extend: Callable[[Any, Floats], bool] | None = None,
+        enough: float = -INFINITY,
+    ) -> Found | None:  # fmt: skip
         """The optimum over all rows, or as near as time and rounds allow; None if there is none.
 
-        ``extend`` may add rows that a solution breaks, and says whether it did.
+        ``extend`` may add rows that a solution breaks, and says whether it did.  A solution outside
+        of the hull is made to cost ``enough``, if there is none inside.
 
         Raises:
             SolverError: HiGHS gives up.
@@ -199,9 +204,19 @@ class HullProgram:
                 self._enter(entering)
             added = self.hull.norm == "l2" and self._round(values)
             added |= extend is not None and extend(solver, values)
+            added |= objective < enough and self._keep_inside(values)
             if not (entering or added) or now() >= deadline:
                 break
-        return self._found(values, duals[:-1], objective, not entering)
+        costs = np.array(solution.col_dual, dtype=np.float64)[: self.count]
+        return self._found(values, duals[:-1], objective, not entering, costs)
+
+    def _keep_inside(self, values: Floats) -> bool:
+        """Make it cost more to lie outside of the hull; whether a solution did."""
+        if values[self.over] <= ROOM or self.beyond >= LIMIT:
+            return False
+        self.beyond *= DEARER
+        self.solver.changeColCost(self.over, self.beyond)
+        return True
 
     def _run(self) -> bool:
         """Whether the program has an optimum; a basis that HiGHS cannot go on from is given up."""
@@ -214,14 +229,16 @@ class HullProgram:
             solver.clearSolver()
         raise SolverError(f"HiGHS ended with '{solver.modelStatusToString(status)}'")
 
-    def _found(self, values: Floats, normal: Floats, objective: float, complete: bool) -> Found:
+    def _found(
+        self, values: Floats, normal: Floats, objective: float, complete: bool, costs: Floats
+    ) -> Found:
         shares = values[self.over + 1 :]
         carriers = np.flatnonzero(shares > 0)
         rows = tuple(self.rows[i] for i in carriers.tolist())
         self.pool.learn(rows)
         face = Face.of(self.hull, normal)
         objective -= self._allowance(normal)
-        return Found(values[: self.count], rows, shares[carriers], face, objective, complete)
+        return Found(values[: self.count], rows, shares[carriers], face, objective, complete, costs)
 
     def _allowance(self, normal: Floats) -> float:
         """What rows priced at almost nothing, and dual tolerances on the hull's columns, may add.

@@ -51,6 +51,14 @@ class Leaves:
         )  # fmt: skip
 
 
+def no_leaves(decision: Decision) -> Leaves:
+    """None of any tree."""
+    none, cuts, words = np.zeros(0, np.int64), np.zeros(0), decision.splits.mask.shape[1]
+    labels = np.zeros((0, words), np.uint64)
+    whole = np.zeros(decision.roots.size, np.bool_)
+    return Leaves(none, none, np.zeros(1, np.int64), none, cuts, cuts, labels, whole)
+
+
 def reachable_leaves(decision: Decision, ball: Ball) -> tuple[Leaves | None, int]:
     """The leaves whose box meets the ball and that matter; a few beyond it may be among them.
 

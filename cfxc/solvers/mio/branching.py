@@ -18,7 +18,7 @@ from ...arrays import Floats
 from ...compiler.mixed_integer import rounded
 from ...errors import SolverError
 from ...stopping import now
-from ..hulls import HullProgram
+from ..hulls import Found, HullProgram
 from .cutting_planes import add_face, more_tangents, program_over, vector_of
 from .formulation import Formulation, Formulator
 from .regions import Ending
@@ -27,6 +27,7 @@ CLEARER = tuple(Fraction(1, 10**k) for k in (8, 6, 4))  # margins, where a bare 
 EASY = 20  # nodes before the first dive
 DIVES, DIVE = 0.5, 0.2  # share of the time spent on dives; of the time left on one, at most
 BRIEF, SLICE = 0.3, 0.5  # seconds before the first descent; of one at a time, at most
+LAG = 8.0  # how much a bound counts as larger that is all the way from the target
 WHOLE = 1e-6  # how far from a whole number counts as one
 
 Ranges = tuple[Floats, Floats]
@@ -36,12 +37,55 @@ Descend = Callable[[float], Fraction | None]
 """Looks for points otherwise, until then; the new radius if there was an improvement."""
 
 
+class OpenNodes:
+    """Nodes by their bounds, the least first, of equals the newest, which makes a dive.
+
+    Where it is known how far nodes lag behind the target, every other one is of those that are near
+    to both: so points are found where bounds alone lead to none.
+    """
+
+    def __init__(self) -> None:
+        self._ranges = dict[int, tuple[float, Ranges]]()
+        self._bounds, self._near = list[tuple[float, int]](), list[tuple[float, int]]()
+        self._made, self._turn = 0, False
+
+    @property
+    def least(self) -> float:
+        """The least bound of all; infinite where none is open."""
+        return self._first(self._bounds)[0]
+
+    def push(self, bound: float, ranges: Ranges, lag: float | None = None) -> None:
+        """Another node; ``lag``: in what part of the way to the target, from 0."""
+        self._made += 1
+        self._ranges[-self._made] = bound, ranges
+        heapq.heappush(self._bounds, (bound, -self._made))
+        if lag is not None:
+            heapq.heappush(self._near, (bound * (1 + LAG * lag), -self._made))
+
+    def pop(self) -> tuple[float, Ranges]:
+        """The bound and the ranges of the node whose turn it is."""
+        self._turn = not self._turn
+        _, number = self._first(self._bounds)
+        if self._turn:
+            _, near = self._first(self._near)
+            number = near or number
+        return self._ranges.pop(number)
+
+    def _first(self, heap: list[tuple[float, int]]) -> tuple[float, int]:
+        while heap and heap[0][1] not in self._ranges:
+            heapq.heappop(heap)
+        return heap[0] if heap else (np.inf, 0)
+
+
 class Branching:
     """The nodes of one formulation within a radius.
 
     ``offer`` is told every point that a node's whole numbers leave.  Best first meets few of
     them: ``descend`` looks for some; without it there are dives.
     """
+
+    margins: tuple[Fraction, ...] = (Fraction(0), *CLEARER)
+    whole = WHOLE
 
     def __init__(
         self,
@@ -65,50 +109,70 @@ class Branching:
         self.clearer: dict[Fraction, tuple[Formulation, HullProgram | None]] = {}
         self.started, self.diving = now(), 0.0
         self.least = np.inf  # of the bounds of nodes that stay open
+        self.queue, self.known = OpenNodes(), -np.inf  # a bound of the node at hand
+        self.lag: float | None = None  # of that node, where it is known
 
     def run(self, deadline: float) -> Ending:
         """Close every node within the radius, or as many as the time allows."""
-        queue: list[tuple[float, int, Ranges]] = [
-            (-np.inf, 0, (self.program.lower, self.program.upper))
-        ]
-        nodes, made = 0, 0
-        while queue and queue[0][0] < self.radius:
-            known, _, ranges = heapq.heappop(queue)
+        queue, nodes = self.queue, 0
+        queue.push(-np.inf, self._root())
+        while queue.least < self.radius:
+            known, ranges = queue.pop()
+            self.known = known
             nodes += 1
             found = self._solve(ranges, known, deadline)
             if now() >= deadline:
-                self.least = min([self.least, known, *(node[0] for node in queue[:1])])
+                self.least = self.lower
                 break
             if found is None:
                 continue
-            bound, values = found
+            bound, values, ranges = found
             if self.descend is not None:
                 self._descend_now_and_then(self.descend, deadline)
             elif nodes > EASY:
                 self._dive_now_and_then(values, ranges, deadline)
             for child in self._children(values, ranges, bound, deadline):
-                made += 1
-                heapq.heappush(queue, (bound, -made, child))  # of equals, the newest: a dive
+                queue.push(bound, child, self.lag)
         if self.least < self.radius:
             return Ending("limit", Fraction(max(self.least, 0.0)), nodes)
         return Ending("closed", self.radius, nodes)
 
-    def _solve(self, ranges: Ranges, known: float, deadline: float) -> tuple[float, Floats] | None:
-        """A bound of what a node holds, and its solution; ``None`` if it can be left."""
+    @property
+    def lower(self) -> float:
+        """A bound of all nodes that are open, the one at hand among them."""
+        return max(0.0, min(self.least, self.known, self.queue.least))
+
+    def _root(self) -> Ranges:
+        """All that there is."""
+        return self.program.lower, self.program.upper
+
+    def _solve(
+        self, ranges: Ranges, known: float, deadline: float
+    ) -> tuple[float, Floats, Ranges] | None:
+        """A bound of what a node holds, its solution, and its ranges; ``None`` to leave it."""
+        solved = self._bounded(ranges, known, deadline)
+        if solved is None:
+            return None
+        bound, found = solved
+        add_face(self.formulator, found.face)
+        return bound, found.values, ranges
+
+    def _bounded(self, ranges: Ranges, known: float, deadline: float) -> tuple[float, Found] | None:
+        """A node's linear program and the bound that it proves; ``None`` beyond the radius."""
         self.solver.hold(*ranges)
+        enough = float(self.radius) * self.program.scale
         try:
-            found = self.solver.solve(self.near, deadline, self.more)
+            found = self.solver.solve(self.near, deadline, self.more, enough)
         except SolverError:
             self.least = min(self.least, known)
             return None
         if found is None:
             return None
-        add_face(self.formulator, found.face)
         bound = known
         if found.complete:
             program = self.program
             bound = max(known, found.objective / program.scale - program.allowance)
-        return None if bound >= self.radius else (bound, found.values)
+        return None if bound >= self.radius else (bound, found)
 
     def _children(
         self, values: Floats, ranges: Ranges, bound: float, deadline: float
@@ -118,17 +182,19 @@ class Branching:
         away = np.where(self.program.whole, np.abs(values - np.round(values)), 0.0)
         torn = [(float(away[group].sum()), group) for group in self.groups]
         most, group = max(torn, key=lambda pair: pair[0], default=(0.0, np.zeros(0, np.int64)))
-        if most > WHOLE:
+        if most > self.whole:
             for j in sorted(group[upper[group] > 0], key=lambda j: values[j]):
                 below, above = upper.copy(), lower.copy()
                 below[group], below[j], above[j] = 0.0, 1.0, 1.0
                 yield above, below
             return
-        chosen = np.where(self.binary, away, 0.0) if (away * self.binary).max() > WHOLE else away
+        chosen = (
+            np.where(self.binary, away, 0.0) if (away * self.binary).max() > self.whole else away
+        )
         j = int(chosen.argmax())
-        if chosen is away and chosen[j] > WHOLE:  # rounding may do
+        if chosen is away and chosen[j] > self.whole:  # rounding may do
             self._offer(values)
-        if chosen[j] <= WHOLE:
+        if chosen[j] <= self.whole:
             whole = self.program.whole
             held = [np.where(whole, np.round(values), ends) for ends in ranges]
             self._settle((held[0], held[1]), bound, deadline)
@@ -232,7 +298,7 @@ class Branching:
 
         Where it lies on the target's border, and is not accepted, points that win clearly.
         """
-        for margin in (Fraction(0), *CLEARER):
+        for margin in self.margins:
             found = self._nearest(margin, ranges, deadline)
             better = None if found is None else self.offer(found)
             if better is not None:

@@ -126,11 +126,21 @@ def more_tangents(
 
 def separate(formulator: Formulator, point: Mapping[str, Any]) -> bool:
     """Add the face between a point and the hull; whether it cuts the point off."""
-    (hull,) = formulator.query.hulls
-    z = vector_of(formulator.query, point)
+    face = _face_between(formulator.query, point)
+    return face is not None and add_face(formulator, face)
+
+
+def is_beyond(query: Query, point: Mapping[str, Any]) -> bool:
+    """Whether a face shows that a point lies outside of the hull."""
+    return _face_between(query, point) is not None
+
+
+def _face_between(query: Query, point: Mapping[str, Any]) -> Face | None:
+    (hull,) = query.hulls
+    z = vector_of(query, point)
     face = nearest(hull, z).face
     beyond = float(face.normal @ z) - face.support - face.dual * float(hull.reach)
-    return beyond > CUT * face.dual and add_face(formulator, face)
+    return face if beyond > CUT * face.dual else None
 
 
 def is_cut_off(formulator: Formulator, point: Mapping[str, Any]) -> bool:

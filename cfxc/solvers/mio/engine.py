@@ -16,19 +16,20 @@ from .backends import Backend, backend
 from .cutting_planes import first_row
 from .descent import Descent
 from .refusals import refuses
-from .search import ProgramSearch
+from .search import MakeBranching, ProgramSearch
 
 
 def search(
     query: Query, deployed: Deployed, limits: Limits, *, solver: str = "highs",
-    regions: bool = True, best: Candidate | None = None,
+    regions: bool = True, best: Candidate | None = None, branching: MakeBranching | None = None,
 ) -> Outcome:  # fmt: skip
     """Find the nearest counterfactual to within a share of ``epsilon``, or as far as the time goes.
 
     ``solver`` is ``highs``, ``scip`` or ``gurobi``; ``regions`` allows the search by regions where
     it applies; from a ``best`` that is verified a search begins that is not within hulls, else from
     a local search.  A ``pool`` keeps what is met on the way, and has the solver begin far away, so
-    that it meets more.  Ctrl-C ends the search with what it has.
+    that it meets more.  Within hulls, ``branching`` knows the target, so that programs do without.
+    Ctrl-C ends the search with what it has.
 
     Raises:
         UnsupportedError: the query has no mixed-integer program (see :func:`refuses`).
@@ -44,7 +45,7 @@ def search(
 
     def make() -> Search:
         if query.hulls:
-            return _InHulls(*given, regions=regions)
+            return _InHulls(*given, branching)
         return ProgramSearch(*given, Outcome(best=best), regions=regions)
 
     return searched(make, limits)
@@ -54,10 +55,11 @@ class _InHulls(Search):
     """One hull after the other, the one with the nearest row first."""
 
     def __init__(
-        self, query: Query, deployed: Deployed, limits: Limits, solver: Backend, *, regions: bool
-    ) -> None:
+        self, query: Query, deployed: Deployed, limits: Limits, solver: Backend,
+        branching: MakeBranching | None,
+    ) -> None:  # fmt: skip
         super().__init__(query, deployed, limits)
-        self.solver = solver
+        self.solver, self.branching = solver, branching
 
     def run(self, seeds: Sequence[Point]) -> None:
         """The nearest of all hulls."""
@@ -73,7 +75,9 @@ class _InHulls(Search):
         for number, (_, part) in enumerate(rows):
             left = (self.deadline - now()) / (len(rows) - number)
             outcome, limits = Outcome(best=total.best), replace(self.limits, seconds=left)
-            found = ProgramSearch(part, self.deployed, limits, self.solver, outcome)
+            found = ProgramSearch(
+                part, self.deployed, limits, self.solver, outcome, branching=self.branching
+            )
             found.begin = None if query.effects else partial(Descent, part, self.rng, seeds)
             found.report = self.report
             with until(found.deadline):

@@ -104,11 +104,13 @@ class Formulator(Encoder):
 
     Attributes:
         faces: Of the query's hull, as many as are known; the program lies within them.
+        targets: Whether the target is part of the program.
     """
 
-    def __init__(self, query: Query, use_cells: bool = True) -> None:
+    def __init__(self, query: Query, use_cells: bool = True, targets: bool = True) -> None:
         super().__init__(query, use_cells)
         self.faces: list[Face] = []
+        self.targets = targets
 
     def without(self, point: Mapping[str, Any]) -> Self:
         """The same for the query that excludes a point."""
@@ -159,11 +161,12 @@ class Formulator(Encoder):
         self, pool: Pool, windows: list[Window], radius: Fraction | None, margin: Fraction = ZERO
     ) -> tuple[dict[str, Any], list[Term]]:
         """The features as terms, and what holds of them within ``radius``: rules and target."""
-        program = self.target(margin)
-        if radius is not None:
-            program = self.pruned(program, radius, windows)
         inputs, facts = self._admissible(pool, windows)
-        facts.append(functional(program, inputs, pool)["in_target"])
+        if self.targets:
+            program = self.target(margin)
+            if radius is not None:
+                program = self.pruned(program, radius, windows)
+            facts.append(functional(program, inputs, pool)["in_target"])
         return inputs, facts
 
 
@@ -226,6 +229,7 @@ class _Writer:
         self.slack = -1
         self.pairs: list[tuple[int, ...]] = []  # columns p and n of one feature
         self.roundings: set[int] = set()  # columns of what a cell's float may be off
+        self.flags: dict[int, int] = {}  # binaries that are 1 where another column is not 0
         self.windows = {d.name: w for d, w in zip(self.query.domains, windows, strict=True)}
 
     def again(self, known: Mapping[Term, tuple[Fraction, Fraction]]) -> _Writer:
@@ -456,6 +460,7 @@ class _Writer:
             if most > 0:
                 flag = self.model.binary(f"{domain.name} goes {side}")
                 self.model.constrain(form - most * flag, None, 0, "l0")
+                self.flags.update(zip(flag.terms, form.terms, strict=True))
                 flags.append(flag)
         changed = LinearForm.sum((1, flag) for flag in flags)
         self.model.constrain(changed, None, 1, "l0")

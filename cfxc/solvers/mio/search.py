@@ -54,8 +54,14 @@ NARROW = "boxes are left that are too many or too narrow to be split"
 NEAR = Fraction(1, 8)  # of the gap: so near to what was too hard, try that again
 
 
+MakeBranching = Callable[..., Branching]
+
+
 class ProgramSearch(PointSearch):
-    """A question as a program for ``solver``; ``regions``: by regions too, where they apply."""
+    """A question as a program for ``solver``; ``regions``: by regions too, where they apply.
+
+    ``branching`` knows the target; programs do without, and nothing else searches.
+    """
 
     def __init__(
         self,
@@ -66,9 +72,11 @@ class ProgramSearch(PointSearch):
         outcome: Outcome | None = None,
         *,
         regions: bool = True,
+        branching: MakeBranching | None = None,
     ) -> None:
         super().__init__(query, deployed, limits, outcome)
-        self.solver, self.formulator = solver, Formulator(query)
+        self.solver, self.branching = solver, branching
+        self.formulator = Formulator(query, targets=branching is None)
         self.begin: Callable[[], Descent] | None = None  # makes one when it is needed
         self.descent: Descent | None = None
         self.share, self.excluded = FIRST, 0
@@ -95,7 +103,8 @@ class ProgramSearch(PointSearch):
         self.start(seeds)
         if self.limits.pool:
             self._fill()
-        if any(isinstance(let.op, ops.TreeEnsemble) for let in self.query.program.lets()):
+        trees = any(isinstance(let.op, ops.TreeEnsemble) for let in self.query.program.lets())
+        if trees and self.branching is None:
             self._descend(now() + FIRST)  # programs of trees are slow
         while self._is_open() and self._step():
             pass
@@ -133,6 +142,8 @@ class ProgramSearch(PointSearch):
         if formulation.is_refuted:
             self._empty(radius, "bounds")
             return self.outcome.best is not None
+        if self.branching is not None and radius is not None:
+            return self._branch(formulation, radius) and self.ideal is None
         if formulation.is_curved:
             return self._explore_alone(formulation, radius)
         before = self.outcome.lower
@@ -258,9 +269,17 @@ class ProgramSearch(PointSearch):
     def _branch(self, formulation: Formulation, radius: Fraction) -> bool:
         """Branch and price; whether it closed the ball or found something nearer."""
         before, started = self.outcome.best, now()
-        end = min(self.deadline, started + PRICING * self.patience)
+        end = self.deadline
+        if self.branching is None:
+            end = min(end, started + PRICING * self.patience)
         descend = None if self.begin is None else self._descend
-        ending = Branching(formulation, self.formulator, radius, self._improve, descend).run(end)
+        make = self.branching or Branching
+        branching = make(formulation, self.formulator, radius, self._improve, descend)
+        try:
+            ending = branching.run(end)
+        except STOPS:
+            self._raise(min(Fraction(branching.lower), radius), "HiGHS")
+            raise
         self.outcome.nodes += ending.boxes
         debug(2, partial(_explored, radius, ending, now() - started))
         if ending.status == "closed":
