@@ -38,7 +38,7 @@ from .values import (
     storage_of,
 )
 
-Resolution = Literal["auto"] | Mapping[str, object]
+Resolution = Literal["auto"] | Mapping[str, object] | None
 
 _MAX_PLACES = 6  # decimals looked for by resolution="auto"; finer columns count as continuous
 _MOST = 0.9  # of the values: as many multiples of a step make it the resolution
@@ -168,6 +168,7 @@ def _check_names(columns: Sequence[str], prefix_of: Mapping[str, str], options: 
     resolution = options.resolution
     if isinstance(resolution, str):
         one_of(resolution, ["auto"], "resolution")
+    if not isinstance(resolution, Mapping):
         resolution = {}
     for what, names in (
         ("kinds", options.kinds),
@@ -205,7 +206,8 @@ def _infer_column(series: pd.Series[Any], name: str, options: Options) -> Featur
         raise InvalidInputError(f"column {name!r} has no values at all; drop it")
     kind = options.kinds.get(name)
     directed = options.actions.get(name) in DIRECTED
-    step = None if isinstance(options.resolution, str) else options.resolution.get(name)
+    stated = options.resolution
+    step = stated.get(name) if isinstance(stated, Mapping) else None
     if name in options.ordinal:
         levels = listed(options.ordinal[name], f"ordinal[{name!r}]", "'low', 'high'")
         feature = _ordinal(series, name, levels)
@@ -217,12 +219,20 @@ def _infer_column(series: pd.Series[Any], name: str, options: Options) -> Featur
         feature = _categorical(series, name, kind)
     else:
         feature = _numeric(series, name, kind, step)
+    if stated is None and feature.kind == "real" and not _holds_whole(dtype):
+        feature = dataclasses.replace(feature, resolution=None)
     if step is not None and feature.kind != "real":
         raise InvalidInputError(
             f"resolution: column {name!r} is {feature.kind}, and only real features have one; "
             f"declare it real (kinds={{{name!r}: 'real'}}) if it is meant"
         )
     return feature
+
+
+def _holds_whole(dtype: object) -> bool:
+    """Whether a column of this type can hold nothing but whole numbers."""
+    held = storage_of(dtype)
+    return held is not None and held.kind in "iu"
 
 
 def _undeclared(series: pd.Series[Any], name: str, step: object, *, directed: bool) -> Feature:

@@ -115,7 +115,8 @@ class FeatureSpace:
             thermometer: Column prefixes; ``"edu_"`` merges edu_0, edu_1, … (indicators of rising
                 steps) into one ordinal feature ``edu``, whose level is the number of ones.
             kinds: Kind by column, where inference would choose another.
-            resolution: ``"auto"``, or resolution by real column (the others as in ``"auto"``).
+            resolution: ``"auto"``; resolution by real column (the others as in ``"auto"``); or
+                ``None``: real numbers have none, but for columns of whole-number types.
             ordinal: Levels in rising order, by column.
 
         Raises:
@@ -129,7 +130,7 @@ class FeatureSpace:
             thermometer=names_in(thermometer, "thermometer", "'edu_'"),
             kinds=by_name(kinds, "kinds", "'age': 'integer'"),
             resolution=resolution
-            if isinstance(resolution, str)
+            if resolution is None or isinstance(resolution, str)
             else by_name(resolution, "resolution", "'income': 0.01"),
             ordinal=by_name(ordinal, "ordinal", "'size': ['small', 'large']"),
         )

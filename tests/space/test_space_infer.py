@@ -175,6 +175,19 @@ def test_a_direction_makes_two_values_ordered() -> None:
     assert (space["flag"].kind, space["flag"].labels) == ("ordinal", (False, True))
 
 
+def test_no_resolution_leaves_real_numbers_free() -> None:
+    """But for columns that hold nothing but whole numbers, and those taken for integers."""
+    frame = pd.DataFrame({"half": [0.5, 1.0], "whole": [1.0, 2.0], "count": [1, 2], "n": [1, 5]})
+    frame = pd.concat([frame, frame * 3], ignore_index=True)
+    kinds = {"whole": "real", "count": "real"}
+    known = {
+        name: [feature.resolution for feature in FeatureSpace.infer(frame, kinds=kinds, **given)]
+        for name, given in (("auto", {}), ("none", {"resolution": None}))
+    }
+    assert known["auto"] == [Fraction(1, 2), 1, 1, None]
+    assert known["none"] == [None, None, 1, None]
+
+
 def test_groups_become_one_feature_each() -> None:
     frame = pd.DataFrame(
         {

@@ -257,7 +257,9 @@ class TreeBranching(Branching):
         whole = self.program.whole
         rounded = np.round(values)
         key = rounded[whole].tobytes()
-        if key in self.tried:
+        costly = self.program.cost > 0
+        least = float(self.program.cost[costly & whole] @ rounded[costly & whole])
+        if key in self.tried or least >= float(self.radius) * self.program.scale:
             return
         self.tried.add(key)
         ends = self.program.lower, self.program.upper

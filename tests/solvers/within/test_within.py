@@ -1,0 +1,251 @@
+"""Within hulls where trees decide: beside enumeration by cells, and the kernel beside its rules."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import linprog
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.tree import DecisionTreeClassifier
+
+import cfxc
+from cfxc import Feature, FeatureSpace, TrustRegion
+from cfxc.kernels import cut_leaves, look_at_leaves
+from cfxc.solvers.mio.branching import OpenNodes
+from cfxc.solvers.within.boxes import Box, Leaves
+
+WIDE = 10**6
+MODELS = {
+    "tree": DecisionTreeClassifier(max_depth=4, random_state=0),
+    "forest": RandomForestClassifier(4, max_depth=2, random_state=0),  # votes that tie
+    "boosting": GradientBoostingClassifier(n_estimators=3, max_depth=2, random_state=0),
+}
+
+
+def table(rng: np.random.Generator, n: int) -> pd.DataFrame:
+    """A number of few values, one of very many, one without a grid, and labels."""
+    return pd.DataFrame(
+        {
+            "a": rng.integers(0, 7, n),
+            "w": rng.integers(0, WIDE, n),
+            "r": rng.random(n),
+            "c": rng.choice(["u", "v", "x"], n),
+        }
+    )
+
+
+def worth(X: pd.DataFrame) -> pd.Series:
+    return X.a / 6 + X.w / WIDE + X.r + 0.7 * (X.c == "v")
+
+
+def space_of(*, grid: bool, weight: float) -> FeatureSpace:
+    return FeatureSpace(
+        (
+            Feature("a", "integer", lower=0, upper=6),
+            Feature("w", "integer", lower=0, upper=WIDE, weight=weight),
+            Feature("r", "real", lower=0, upper=1, resolution="0.25" if grid else None),
+            Feature("c", "categorical", labels=("u", "v", "x")),
+        )
+    )
+
+
+def truth(
+    model: cfxc.CompiledModel, row: pd.DataFrame, points: np.ndarray, epsilon: float, weight: float
+) -> float | None:
+    """The least l1 of all points in the hull: of each a, c and cell of the trees, a small program.
+
+    Of a cell only whole ``w`` count: where it is not whole, both neighbours are asked.
+    """
+    cuts = {"w": {-1.0, float(WIDE)}, "r": {-1.0, 1.0}}
+    forest = model.predictor.estimator[-1]
+    columns = list(model.predictor.estimator[0].get_feature_names_out())
+    for tree in np.ravel(getattr(forest, "estimators_", [forest])):
+        for j, cut in zip(tree.tree_.feature, tree.tree_.threshold, strict=True):
+            if j >= 0 and (name := columns[j].split("__")[-1]) in cuts:
+                cuts[name].add(math.floor(cut) if name == "w" else float(cut))
+    own, total, best = row.iloc[0], 3 + weight, None
+    steps = {name: sorted(found) for name, found in cuts.items()}
+    for a, c, (w0, w1), (r0, r1) in product(
+        range(7), "uvx", zip(steps["w"], steps["w"][1:], strict=False),
+        zip(steps["r"], steps["r"][1:], strict=False),
+    ):  # fmt: skip
+        middle = (max(r0, 0.0) + r1) / 2
+        inside = pd.DataFrame({"a": [a], "w": [int(w1)], "r": [middle], "c": [c]})
+        if model.predict(inside)[0] != 1:
+            continue
+        base = abs(a - own.a) / 6 + (c != own.c)
+        ends = [(max(w0 + 1, 0) / WIDE, w1 / WIDE), (max(np.nextafter(r0, 2), 0.0), r1)]
+        best = least(own, base, a, c, ends, points, epsilon, weight, total, best)
+    return best
+
+
+def least(
+    own: pd.Series, base: float, a: int, c: str, ends: list[tuple[float, float]],
+    points: np.ndarray, epsilon: float, weight: float, total: float, best: float | None,
+) -> float | None:  # fmt: skip
+    """The better of what is known and the nearest point of a cell, w whole by branching."""
+    found = program(own, a, c, ends, points, epsilon, weight)
+    if found is None or (best is not None and (base + found[0]) / total >= best - 1e-12):
+        return best
+    w = found[1] * WIDE
+    if abs(w - round(w)) < 1e-4:
+        return (base + found[0]) / total
+    for low, high in ((ends[0][0], math.floor(w) / WIDE), (math.ceil(w) / WIDE, ends[0][1])):
+        if low <= high:
+            split = [(low, high), ends[1]]
+            best = least(own, base, a, c, split, points, epsilon, weight, total, best)
+    return best
+
+
+def program(
+    own: pd.Series, a: int, c: str, ends: list[tuple[float, float]], points: np.ndarray,
+    epsilon: float, weight: float,
+) -> tuple[float, float] | None:  # fmt: skip
+    """min weight |w - ŵ| + |r - r̂| over a box and the ε-hull under l1; the cost, and w."""
+    n, fixed = len(points), np.array([a / 6, *(c == one for one in "uvx")], dtype=float)
+    # columns: w, r, their moves, shares, slack up and down of six coordinates
+    cost = np.zeros(4 + n + 12)
+    cost[2:4] = weight, 1.0
+    rows, sides = [], []
+    for k in range(6):  # a, labels, then w and r
+        row = np.zeros(cost.size)
+        row[4 : 4 + n] = points[:, k]
+        row[4 + n + k], row[4 + n + 6 + k] = -1, 1
+        rows.append(row)
+        sides.append(fixed[k] if k < 4 else 0.0)
+        if k >= 4:
+            row[k - 4] = -1
+    total = np.zeros(cost.size)
+    total[4 : 4 + n] = 1
+    upper, tops = [], []
+    for i, value in enumerate((own.w / WIDE, own.r)):
+        for sign in (1, -1):
+            row = np.zeros(cost.size)
+            row[i], row[2 + i] = sign, -1
+            upper.append(row)
+            tops.append(sign * value)
+    slack = np.zeros(cost.size)
+    slack[4 + n :] = 1
+    solved = linprog(
+        cost, A_ub=np.array([*upper, slack]), b_ub=[*tops, epsilon + 1e-6],
+        A_eq=np.array([*rows, total]), b_eq=[*sides, 1.0],
+        bounds=[*ends, *[(0, None)] * (2 + n + 12)],
+    )  # fmt: skip
+    return None if solved.status == 2 else (float(solved.fun), float(solved.x[0]))
+
+
+def vectors(X: pd.DataFrame) -> np.ndarray:
+    labels = [(X.c == one).astype(float) for one in "uvx"]
+    return np.column_stack([X.a / 6, *labels, X.w / WIDE, X.r])
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("weight", [1.0, 1e-5])
+def test_the_nearest_row_of_a_wide_space(name: str, seed: int, weight: float) -> None:
+    rng = np.random.default_rng(seed)
+    X = table(rng, 60)
+    y = (worth(X) > 1.8).astype(int)
+    encoder = make_column_transformer((OneHotEncoder(), ["c"]), remainder="passthrough")
+    fitted = make_pipeline(encoder, MODELS[name]).fit(X, y)
+    model = cfxc.compile(fitted, space_of(grid=False, weight=weight))
+    rows = X[y == 1].sample(8, random_state=seed)
+    points, epsilon = vectors(rows), (0.0, 0.03, 0.2)[seed]
+    for i in range(2):
+        row = X[model.predict(X) == 0].iloc[[i]]
+        region = TrustRegion(rows, np.ones(len(rows)), epsilon=epsilon)
+        result = model.explain(row, target=1, distance="l1", subject_to=[region])
+        expected = truth(model, row, points, epsilon, weight)
+        if expected is None:
+            assert result.status == "infeasible"
+            continue
+        assert result.status == "optimal", result.reason
+        assert result.lower_bound <= expected + 1e-6
+        assert abs(result.distance - expected) <= 1e-3 * expected + 2e-6
+
+
+def random_leaves(rng: np.random.Generator) -> Leaves:
+    """Trees over two numbers and a category of three labels, each cut at one or two places."""
+    first, start, feature = [0], [0], list[int]()
+    least, most, labels, value = list[float](), list[float](), list[int](), list[float]()
+    for _ in range(4):
+        j, cut = int(rng.integers(0, 3)), int(rng.integers(0, 5))
+        sides = [(-np.inf, cut), (cut + 1, np.inf)] if j < 2 else [(-np.inf, np.inf)] * 2
+        own = int(rng.integers(1, 7))
+        for side, (low, high) in enumerate(sides):
+            feature.append(j)
+            least.append(low)
+            most.append(high)
+            labels.append((own if side == 0 else 7 - own) if j == 2 else 0)
+            value.append(float(rng.integers(-3, 4)))
+            start.append(len(feature))
+        first.append(len(value))
+    lows, highs = np.array(least), np.array(most)
+    return Leaves(
+        np.array([False, False, True]), np.array(first), np.array(start), np.array(feature),
+        np.where(np.isinf(lows), lows, lows - 0.5), highs, lows, highs,
+        np.array(labels, dtype=np.uint64)[:, None], np.array([value]), np.array([2.0]),
+        np.array([2.0]),
+    )  # fmt: skip
+
+
+def total_at(leaves: Leaves, point: tuple[int, int, int]) -> float:
+    total = 0.0
+    for tree in range(leaves.first.size - 1):
+        for leaf in range(leaves.first[tree], leaves.first[tree + 1]):
+            c = leaves.start[leaf]
+            j = int(leaves.feature[c])
+            bit = int(leaves.labels[c, 0]) >> point[j] & 1
+            if bit if j == 2 else leaves.least[c] <= point[j] <= leaves.most[c]:
+                total += leaves.value[0, leaf]
+    return total
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_no_point_that_suffices_is_cut_off(seed: int) -> None:
+    """All points within the budget that reach the sum stay in the box; sums are those of trees."""
+    rng = np.random.default_rng(seed)
+    leaves = random_leaves(rng)
+    point = np.array([rng.integers(0, 6), rng.integers(0, 6), rng.integers(0, 3)], dtype=float)
+    up, down = rng.random(3), rng.random(3)
+    worths = np.zeros((3, 64))
+    worths[2, :3] = rng.random(3)
+    worths[2, int(point[2])] = 0.0
+    box = Box(
+        np.zeros(3), np.array([5.0, 5.0, 0.0]), np.array([[0], [0], [7]], dtype=np.uint64),
+        point, up, down, worths, float(rng.random() * 2),
+    )  # fmt: skip
+    sums, *_ = look_at_leaves(leaves, box)
+    assert sums[0] == total_at(leaves, tuple(int(one) for one in point))
+    left = cut_leaves(leaves, box)
+    for a, b, c in product(range(6), range(6), range(3)):
+        cost = worths[2, c]
+        for j, value in enumerate((a, b)):
+            away = value - point[j]
+            cost += up[j] * away if away > 0 else -down[j] * away
+        if cost <= box.budget and total_at(leaves, (a, b, c)) >= 2:
+            assert left
+            assert box.low[0] <= a <= box.high[0]
+            assert box.low[1] <= b <= box.high[1]
+            assert int(box.allowed[2, 0]) >> c & 1
+
+
+def test_nodes_take_turns() -> None:
+    """The least bound, then what is near the target; without lags always the least bound."""
+    nodes = OpenNodes()
+    for bound, lag in ((1.0, 1.0), (1.1, 0.0), (1.2, 0.5)):
+        nodes.push(bound, (np.array([bound]), np.array([bound])), lag)
+    assert [nodes.pop()[0] for _ in range(3)] == [1.1, 1.0, 1.2]
+    assert nodes.least == np.inf
+    plain = OpenNodes()
+    for bound in (2.0, 1.0, 3.0):
+        plain.push(bound, (np.array([bound]), np.array([bound])))
+    assert [plain.pop()[0] for _ in range(3)] == [1.0, 2.0, 3.0]
