@@ -38,6 +38,7 @@ QUICK = {
         "criteria.py --part settings --ways plain --dice 0 --people 1 --seconds 2 --data adult",
         "criteria.py --part diverse --seconds 2 --people 1",
         "criteria.py --part baselines --seconds 2 --people 2",
+        "hulls.py --data compas --people 2 --seconds 2", "case_study.py --seconds 2",
     ],
     "l2c": [
         "l2c.py --part tables --people 10 --seeds 1",
@@ -68,7 +69,7 @@ FULL = {
         "criteria.py --ways plain,free,hull,dice",
         "criteria.py --part settings --ways plain,free,hull",
         "criteria.py --part diverse --seconds 3", "criteria.py --part hull",
-        "criteria.py --part baselines",
+        "criteria.py --part baselines", "hulls.py", "case_study.py",
     ],
     "l2c": [
         "l2c.py --part tables --people 60",

@@ -229,7 +229,7 @@ def told(result: cfxc.Result) -> str:
 
 
 def _short(value: Any) -> str:
-    return value if isinstance(value, str) else f"{float(value):.6g}"
+    return value if isinstance(value, str) else f"{float(value):.10g}"
 
 
 def main() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,14 +23,16 @@ from .l2c_metrics import Ruler, mean
 from .l2c_runs import COUNT, Outcome
 from .lime import surrogate
 from .portable import Array
+from .rejection import best_of
 
 DRAWN = 2_000  # rows of a person, of methods that choose from many
 GENERATIONS, MUTATED, CROSSED = 20, 0.2, 0.5  # of CERTIFAI
 LEAF = 5  # rows of a leaf of MCCE's trees, at least
 LATENT, UNITS, EPOCHS, BATCH = 10, 50, 200, 64  # of the variational autoencoder
 VALID, HINGE = 42.0, 0.1  # its weight of validity, and by how much a probability is to pass 1/2
-COPA = Copa(COUNT, 0.2, 2.0, 0.1, steps=200, starts=1)
-"""The most diverse of the three settings in COPA's own tables."""
+LINEAR = Copa(COUNT, 1.0, 10.0, 0.1, steps=200, starts=1)
+NETWORK = Copa(COUNT, 0.1, 2.0, 0.1, steps=200, starts=1)
+"""The most diverse settings of COPA's own tables: 1 on all data, and 4 on SBA."""
 VARIANCE = 0.01  # of COPA's parameters
 
 
@@ -71,16 +74,27 @@ class Setting:
 
 
 class Drawn:
-    """A method that draws rows, and keeps the nearest of those that flip."""
+    """A method that draws rows, and keeps the nearest of those that flip, as its paper has it.
 
-    def __init__(self, setting: Setting) -> None:
-        self.setting, self.X = setting, setting.problem.X
+    ``chosen``: or those that ``diversity="harmonic"`` would choose, by the measure's own levels.
+    """
+
+    def __init__(self, setting: Setting, *, chosen: bool = False) -> None:
+        self.setting, self.X, self.chosen = setting, setting.problem.X, chosen
+        self.ruler = Ruler(setting.problem, setting.pipeline.predict)
         self.numbers = [*setting.problem.levels]
         self.scale = self.X[self.numbers].std(ddof=0).to_numpy(float)
 
     def rows(self, person: pd.DataFrame, own: int, rng: np.random.Generator) -> pd.DataFrame:
         """A hundred at most."""
         raise NotImplementedError
+
+    def kept(self, person: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
+        """A hundred of the distinct rows that flip, at most."""
+        if not self.chosen:
+            return self.nearest(person, found, COUNT)
+        changes = (found.to_numpy(object) != person.to_numpy(object)).sum(axis=1)
+        return found.iloc[best_of(found, changes.astype(np.int64), self.ruler)]
 
     def nearest(self, person: pd.DataFrame, found: pd.DataFrame, count: int) -> pd.DataFrame:
         """So many rows, the fewest changes first, then the least movement of numbers."""
@@ -96,6 +110,7 @@ class Certifai(Drawn):
     def rows(self, person: pd.DataFrame, own: int, rng: np.random.Generator) -> pd.DataFrame:
         X, free = self.X, np.flatnonzero(self.setting.free)
         found, size = person.iloc[:0], DRAWN // 4
+        every = found
         parents = pd.concat([person] * size, ignore_index=True)
         for _ in range(GENERATIONS):
             bred = parents.iloc[rng.integers(0, len(parents), size)].reset_index(drop=True)
@@ -108,16 +123,17 @@ class Certifai(Drawn):
                 bred[name] = pd.Series(kept).astype(X[name].dtype)
             good = bred[self.setting.flips(bred, own)]
             found = pd.concat([found, good]).drop_duplicates(ignore_index=True)
+            every = pd.concat([every, good]).drop_duplicates(ignore_index=True)
             if len(found):
                 found = parents = self.nearest(person, found, size)
-        return found.iloc[:COUNT]
+        return self.kept(person, every) if len(every) else every
 
 
 class Mcce(Drawn):
     """Trees of each free feature given the fixed ones and those before; their leaves are drawn."""
 
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
+    def __init__(self, setting: Setting, *, chosen: bool = False) -> None:
+        super().__init__(setting, chosen=chosen)
         self.labels = {
             name: sorted(self.X[name].unique())
             for name in self.X if name not in setting.problem.levels
@@ -160,7 +176,7 @@ class Mcce(Drawn):
                 columns[name] = drawn[:, j]
         found = pd.DataFrame(columns).astype(self.X.dtypes)
         found = found[self.setting.flips(found, own)].drop_duplicates(ignore_index=True)
-        return self.nearest(person, found, COUNT)
+        return self.kept(person, found) if len(found) else found
 
 
 class FeasibleVae:
@@ -237,16 +253,16 @@ class CopaPlans:
         last = self.setting.pipeline[-1]
         x = np.append(self.setting.encode(person)[0], 1.0)
         if hasattr(last, "coef_"):
-            theta = np.append(last.coef_[0], last.intercept_[0])
+            theta, setting = np.append(last.coef_[0], last.intercept_[0]), LINEAR
         else:
-            theta = surrogate(last, x, self.data, 0)
+            theta, setting = surrogate(last, x, self.data, 0), NETWORK
         theta = theta * (1 - 2 * own) / np.linalg.norm(theta)
         low, high = np.minimum(self.low, x), np.maximum(self.high, x)
         low[self.fixed] = high[self.fixed] = x[self.fixed]
-        if np.maximum(theta * low, theta * high).sum() < COPA.epsilon:
+        if np.maximum(theta * low, theta * high).sum() < setting.epsilon:
             return np.empty((0, len(x) - 1))
         spread = VARIANCE * np.eye(len(x))
-        plan = copa_plan(x, theta, spread, COPA, lower=low, upper=high, fixed=self.fixed)
+        plan = copa_plan(x, theta, spread, setting, lower=low, upper=high, fixed=self.fixed)
         return np.asarray(plan)[:, :-1]
 
 
@@ -268,7 +284,9 @@ def differentiable(torch: Any, last: Any) -> Callable[[Any], Any]:
 
 
 RIVALS: dict[str, Callable[[Setting], Any]] = {
-    "CERTIFAI": Certifai, "MCCE": Mcce, "Feasible-VAE": FeasibleVae, "COPA": CopaPlans,
+    "CERTIFAI": Certifai, "CERTIFAI, chosen": partial(Certifai, chosen=True),
+    "MCCE": Mcce, "MCCE, chosen": partial(Mcce, chosen=True),
+    "Feasible-VAE": FeasibleVae, "COPA": CopaPlans,
 }  # fmt: skip
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from .backends import BACKENDS, Answer, Backend, backend
-from .cutting_planes import first_row
 from .engine import search
 from .formulation import Formulation, Formulator
 from .refusals import refuses
@@ -17,7 +16,6 @@ __all__ = [
     "Formulation",
     "Formulator",
     "backend",
-    "first_row",
     "refuses",
     "search",
 ]

@@ -159,13 +159,17 @@ class Branching:
 
     def _bounded(self, ranges: Ranges, known: float, deadline: float) -> tuple[float, Found] | None:
         """A node's linear program and the bound that it proves; ``None`` beyond the radius."""
-        self.solver.hold(*ranges)
         enough = float(self.radius) * self.program.scale
-        try:
-            found = self.solver.solve(self.near, deadline, self.more, enough)
-        except SolverError:
-            self.least = min(self.least, known)
-            return None
+        for again in (True, False):
+            self.solver.hold(*ranges)
+            try:
+                found = self.solver.solve(self.near, deadline, self.more, enough)
+                break
+            except SolverError:
+                if not again:
+                    self.least = min(self.least, known)
+                    return None
+                self.solver = program_over(self.formulation)  # without the tangents so far
         if found is None:
             return None
         bound = known

@@ -60,7 +60,7 @@ MakeBranching = Callable[..., Branching]
 class ProgramSearch(PointSearch):
     """A question as a program for ``solver``; ``regions``: by regions too, where they apply.
 
-    ``branching`` knows the target; programs do without, and nothing else searches.
+    ``branching`` knows the target, and programs do without as long as it comes on.
     """
 
     def __init__(
@@ -143,7 +143,11 @@ class ProgramSearch(PointSearch):
             self._empty(radius, "bounds")
             return self.outcome.best is not None
         if self.branching is not None and radius is not None:
-            return self._branch(formulation, radius) and self.ideal is None
+            if self._branch(formulation, radius):
+                return self.ideal is None
+            if now() < self.deadline:  # what it left open, the whole program may close
+                self.branching, self.formulator = None, Formulator(self.query)
+            return True
         if formulation.is_curved:
             return self._explore_alone(formulation, radius)
         before = self.outcome.lower

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,9 +19,13 @@ from sklearn.tree import DecisionTreeClassifier
 
 import cfxc
 from cfxc import Feature, FeatureSpace, TrustRegion
+from cfxc.errors import SolverError
 from cfxc.kernels import cut_leaves, look_at_leaves
+from cfxc.solvers.hulls import HullProgram
 from cfxc.solvers.mio.branching import OpenNodes
+from cfxc.solvers.mio.regions import Ending
 from cfxc.solvers.within.boxes import Box, Leaves
+from cfxc.solvers.within.branching import TreeBranching
 
 WIDE = 10**6
 MODELS = {
@@ -170,6 +176,47 @@ def test_the_nearest_row_of_a_wide_space(name: str, seed: int, weight: float) ->
         assert result.status == "optimal", result.reason
         assert result.lower_bound <= expected + 1e-6
         assert abs(result.distance - expected) <= 1e-3 * expected + 2e-6
+
+
+def small_question() -> tuple[cfxc.CompiledModel, pd.DataFrame, TrustRegion]:
+    X = table(np.random.default_rng(5), 60)
+    y = (worth(X) > 1.8).astype(int)
+    encoder = make_column_transformer((OneHotEncoder(), ["c"]), remainder="passthrough")
+    fitted = make_pipeline(encoder, MODELS["boosting"]).fit(X, y)
+    model = cfxc.compile(fitted, space_of(grid=True, weight=1.0))
+    rows = X[y == 1].head(8)
+    row = X[model.predict(X) == 0].iloc[[0]].assign(r=0.25)
+    return model, row, TrustRegion(rows, np.ones(len(rows)), epsilon=0.2)
+
+
+def test_a_solver_that_gives_up_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once a node's program fails, it is made again, without the rows that it had."""
+    model, row, region = small_question()
+    asked = {"target": 1, "distance": "l1", "subject_to": [region]}
+    expected = model.explain(row, **asked)
+    solve, failed = HullProgram.solve, list[int]()
+
+    def fails_now_and_then(self: HullProgram, *given: Any) -> Any:
+        failed.extend([0] * (len(given) == 4))  # by a node
+        if len(given) == 4 and len(failed) in (1, 4):
+            raise SolverError("HiGHS ended with 'Not Set'")
+        return solve(self, *given)
+
+    monkeypatch.setattr(HullProgram, "solve", fails_now_and_then)
+    result = model.explain(row, **asked)
+    assert len(failed) >= 2
+    assert result.status == expected.status == "optimal"
+    assert result.distance == expected.distance
+
+
+def test_what_is_left_open_the_whole_program_closes(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, row, region = small_question()
+    asked = {"target": 1, "distance": "l1", "subject_to": [region]}
+    expected = model.explain(row, **asked)
+    monkeypatch.setattr(TreeBranching, "run", lambda *_: Ending("limit", Fraction(0), 1))
+    result = model.explain(row, **asked)
+    assert result.status == expected.status == "optimal"
+    assert abs(result.distance - expected.distance) <= 1e-3 * expected.distance
 
 
 def random_leaves(rng: np.random.Generator) -> Leaves:
