@@ -28,9 +28,9 @@ QUICK = {
         "mace_curves.py --people 2 --reference-seconds 1",
     ],
     "eicfx": [
-        "eicfx.py --part adult --people 5 --seeds 1 --evaluations 30",
+        "eicfx.py --part adult --people 5 --seeds 1 --evaluations 30 --jobs 2",
         "eicfx.py --part taxi --seeds 1 --taxi-budget 40",
-        "eicfx.py --part functions --seeds 1",
+        "eicfx.py --part functions --seeds 1 --jobs 2",
         "eicfx.py --part acquisition --seeds 1",
     ],
     "ceocl": [
