@@ -28,6 +28,7 @@ from ..stopping import now
 ENTERING = 60  # rows at a time
 ROUNDS = 100
 PRICED = 1e-10  # of a normal's size: what counts as no gain
+REMEMBERED = 1000  # faces
 LARGEST = 2000  # rows that are remembered from one program to the next
 BEYOND = 1e5  # cost of lying outside of the hull by 1, where a program has no point inside
 DEARER, LIMIT = 100.0, 1e13  # times as much, where that is too little; and never more
@@ -103,6 +104,29 @@ class Found:
     costs: Floats = field(default_factory=lambda: np.zeros(0))
 
 
+class Faces:
+    """The latest faces of a hull that programs met."""
+
+    def __init__(self, hull: Hull) -> None:
+        self.hull, self.count = hull, 0
+        self.normals = np.zeros((REMEMBERED, len(hull.coordinates)))
+        self.most = np.full(REMEMBERED, np.inf)
+
+    def learn(self, face: Face) -> None:
+        """Remember a face, in place of the oldest."""
+        size = float(np.abs(face.normal).max(initial=0.0)) or 1.0
+        place = self.count % REMEMBERED
+        self.normals[place] = face.normal / size
+        self.most[place] = (face.support + face.dual * float(self.hull.reach)) / size
+        self.count += 1
+
+    def cut_off(self, z: Floats) -> bool:
+        """Whether a point lies clearly beyond one of them."""
+        known = slice(0, min(self.count, REMEMBERED))
+        beyond = self.normals[known] @ z - self.most[known]
+        return bool(beyond.max(initial=-np.inf) > ROOM)
+
+
 class HullProgram:
     """``min c·x`` over a program's rows, with forms ``A x + b`` of its columns in a hull.
 
@@ -117,7 +141,7 @@ class HullProgram:
     def __init__(
         self, hull: Hull, program: Rounded, forms: Floats, constants: Floats, slack: int
     ) -> None:
-        self.hull, self.pool = hull, pool_of(hull)
+        self.hull, self.pool, self.forms, self.constants = hull, pool_of(hull), forms, constants
         self.count, self.size = program.lower.size, len(hull.coordinates)
         self.solver, self.slack = linear_solver(program), slack
         self.first = program.row_lower.size  # row of the hull's; the last: shares sum to 1
@@ -268,8 +292,8 @@ def nearest(hull: Hull, z: Floats) -> Found:
     ends, sides = (np.zeros(1), np.full(1, INFINITY)), (np.zeros(0), np.zeros(0))
     program = Rounded.of(np.ones(1), ends, np.zeros((0, 1)), sides)
     found = HullProgram(hull, program, np.zeros((z.size, 1)), z, 0).solve(z, np.inf)
-    assert found is not None  # every point is at some distance
-    return found
+    # every point is at some distance, but within 1e-10 of a corner HiGHS may find none
+    return _nearest_square(hull, z) if found is None else found
 
 
 def _nearest_square(hull: Hull, z: Floats) -> Found:

@@ -219,7 +219,8 @@ def _infer_column(series: pd.Series[Any], name: str, options: Options) -> Featur
         feature = _categorical(series, name, kind)
     else:
         feature = _numeric(series, name, kind, step)
-    if stated is None and feature.kind == "real" and not _holds_whole(dtype):
+    free = stated is None or (isinstance(stated, Mapping) and name in stated and step is None)
+    if free and feature.kind == "real" and not _holds_whole(dtype):
         feature = dataclasses.replace(feature, resolution=None)
     if step is not None and feature.kind != "real":
         raise InvalidInputError(

@@ -115,8 +115,8 @@ class FeatureSpace:
             thermometer: Column prefixes; ``"edu_"`` merges edu_0, edu_1, … (indicators of rising
                 steps) into one ordinal feature ``edu``, whose level is the number of ones.
             kinds: Kind by column, where inference would choose another.
-            resolution: ``"auto"``; resolution by real column (the others as in ``"auto"``); or
-                ``None``: real numbers have none, but for columns of whole-number types.
+            resolution: ``"auto"``; resolution by real column, ``None`` for none (the others as in
+                ``"auto"``); or ``None``: no real column has one, but those of whole-number types.
             ordinal: Levels in rising order, by column.
 
         Raises:

@@ -182,10 +182,15 @@ def test_no_resolution_leaves_real_numbers_free() -> None:
     kinds = {"whole": "real", "count": "real"}
     known = {
         name: [feature.resolution for feature in FeatureSpace.infer(frame, kinds=kinds, **given)]
-        for name, given in (("auto", {}), ("none", {"resolution": None}))
+        for name, given in (
+            ("auto", {}),
+            ("none", {"resolution": None}),
+            ("one", {"resolution": {"half": None, "count": None}}),
+        )
     }
     assert known["auto"] == [Fraction(1, 2), 1, 1, None]
     assert known["none"] == [None, None, 1, None]
+    assert known["one"] == [None, 1, 1, None]
 
 
 def test_groups_become_one_feature_each() -> None:

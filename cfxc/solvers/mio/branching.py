@@ -109,17 +109,18 @@ class Branching:
         self.clearer: dict[Fraction, tuple[Formulation, HullProgram | None]] = {}
         self.started, self.diving = now(), 0.0
         self.least = np.inf  # of the bounds of nodes that stay open
-        self.queue, self.known = OpenNodes(), -np.inf  # a bound of the node at hand
+        self.queue, self.nodes = OpenNodes(), 0
+        self.known = -np.inf  # a bound of the node at hand
         self.lag: float | None = None  # of that node, where it is known
 
     def run(self, deadline: float) -> Ending:
         """Close every node within the radius, or as many as the time allows."""
-        queue, nodes = self.queue, 0
+        queue = self.queue
         queue.push(-np.inf, self._root())
         while queue.least < self.radius:
             known, ranges = queue.pop()
             self.known = known
-            nodes += 1
+            self.nodes += 1
             found = self._solve(ranges, known, deadline)
             if now() >= deadline:
                 self.least = self.lower
@@ -129,13 +130,13 @@ class Branching:
             bound, values, ranges = found
             if self.descend is not None:
                 self._descend_now_and_then(self.descend, deadline)
-            elif nodes > EASY:
+            elif self.nodes > EASY:
                 self._dive_now_and_then(values, ranges, deadline)
             for child in self._children(values, ranges, bound, deadline):
                 queue.push(bound, child, self.lag)
         if self.least < self.radius:
-            return Ending("limit", Fraction(max(self.least, 0.0)), nodes)
-        return Ending("closed", self.radius, nodes)
+            return Ending("limit", Fraction(max(self.least, 0.0)), self.nodes)
+        return Ending("closed", self.radius, self.nodes)
 
     @property
     def lower(self) -> float:

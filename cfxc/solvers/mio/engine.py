@@ -91,7 +91,7 @@ class _InHulls(Search):
                 lowers.append(outcome.lower)
             reasons.append(outcome.reason)
             if outcome.reason == INTERRUPTED:
-                lowers.append(Fraction(0))
+                lowers += [Fraction(0)] * (number + 1 < len(rows))  # of those not begun
                 break
         total.infeasible = infeasible and total.best is None
         total.lower = min(lowers, default=Fraction(0))

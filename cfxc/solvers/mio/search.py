@@ -282,6 +282,7 @@ class ProgramSearch(PointSearch):
         try:
             ending = branching.run(end)
         except STOPS:
+            self.outcome.nodes += branching.nodes
             self._raise(min(Fraction(branching.lower), radius), "HiGHS")
             raise
         self.outcome.nodes += ending.boxes

@@ -23,7 +23,7 @@ from ...compiler.mixed_integer import FEASIBILITY
 from ...kernels import cut_leaves, look_at_leaves
 from ...question.query import Query
 from ..box_search.problem import only_trees, refuses
-from ..hulls import Found
+from ..hulls import Faces, Found
 from ..mio.branching import Branching, Descend, Offer, Ranges
 from ..mio.cutting_planes import is_beyond
 from ..mio.formulation import Formulation, Formulator
@@ -51,9 +51,11 @@ class TreeBranching(Branching):
         self.trees, self.leaves = trees, trees.leaves()
         self.columns = Columns(formulation, trees)
         self.box: Box  # of the node at hand
+        self.value = 0.0  # of that node's program, where the bound is less by what may be off
         self.open = False  # whether that node's point left it open
         self.cell: tuple[Floats, Floats] | None = None  # that a solution lies in
         self.tried = set[bytes]()  # the whole numbers of solutions that were rounded
+        self.faces = Faces(self.solver.hull)
         self.farthest = 0.0  # from the target, of all nodes so far
 
     def _root(self) -> Any:
@@ -75,6 +77,8 @@ class TreeBranching(Branching):
             if solved is None:
                 return None
             known, found = solved
+            self.value = found.objective / self.program.scale
+            self.faces.learn(found.face)
             self.box = box = self._box(node, found)
             narrowed = self._narrowed(node, box)
             if narrowed is None:
@@ -169,7 +173,8 @@ class TreeBranching(Branching):
         better = self.offer(near)
         if better is not None:
             self.radius = min(self.radius, better)
-        parts = self._beside(node, point) if bound < self.radius else []
+        told_apart = bound < self.radius and self.value < self.radius
+        parts = self._beside(node, point) if told_apart else []
         yield from parts
         if bound < self.radius and not parts and not self._is_nowhere(node, near):
             self.least = min(self.least, bound)
@@ -255,13 +260,15 @@ class TreeBranching(Branching):
     def _offer(self, values: Floats) -> None:
         """Offer what rounding makes of a solution, if a linear program has it in the hull."""
         whole = self.program.whole
-        rounded = np.round(values)
+        rounded = np.where(whole, np.round(values), values)
         key = rounded[whole].tobytes()
         costly = self.program.cost > 0
         least = float(self.program.cost[costly & whole] @ rounded[costly & whole])
         if key in self.tried or least >= float(self.radius) * self.program.scale:
             return
         self.tried.add(key)
+        if self.faces.cut_off(self.solver.forms @ rounded + self.solver.constants):
+            return
         ends = self.program.lower, self.program.upper
         held = [np.where(whole, rounded, each) for each in ends]
         relaxed = self._relaxed((held[0], held[1]), np.inf)

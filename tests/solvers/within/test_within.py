@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from itertools import product
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,8 @@ import cfxc
 from cfxc import Feature, FeatureSpace, TrustRegion
 from cfxc.errors import SolverError
 from cfxc.kernels import cut_leaves, look_at_leaves
-from cfxc.solvers.hulls import HullProgram
+from cfxc.question.hull import Hull, coordinates_of
+from cfxc.solvers.hulls import HullProgram, nearest
 from cfxc.solvers.mio.branching import OpenNodes
 from cfxc.solvers.mio.regions import Ending
 from cfxc.solvers.within.boxes import Box, Leaves
@@ -207,6 +208,25 @@ def test_a_solver_that_gives_up_begins_anew(monkeypatch: pytest.MonkeyPatch) -> 
     assert len(failed) >= 2
     assert result.status == expected.status == "optimal"
     assert result.distance == expected.distance
+
+
+@pytest.mark.parametrize("norm", ["l1", "linf"])
+def test_the_nearest_point_where_the_solver_finds_none(
+    norm: Literal["l1", "linf"], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Within 1e-10 of a corner HiGHS may find no optimum; shares and a face are there still."""
+    X = pd.DataFrame({"a": [0, 4], "b": [0.0, 1.0]})
+    coordinates = tuple(
+        coordinate
+        for feature in FeatureSpace.infer(X, kinds={"a": "integer", "b": "real"}, resolution=None)
+        for _, coordinate in coordinates_of(feature)
+    )
+    corners = np.array([[0.0, 0.0], [1.0, 1.0]])
+    hull = Hull(coordinates, corners, Fraction(0), norm, Fraction(0), X)
+    monkeypatch.setattr(HullProgram, "solve", lambda *_: None)
+    found = nearest(hull, np.array([1.0, 1.0]) + 1e-10)
+    assert hull.points[list(found.rows)].T @ found.shares == pytest.approx([1.0, 1.0], abs=1e-6)
+    assert (hull.points @ found.face.normal <= found.face.support).all()
 
 
 def test_what_is_left_open_the_whole_program_closes(monkeypatch: pytest.MonkeyPatch) -> None:
