@@ -105,12 +105,17 @@ class Walk(NamedTuple):
     admissible: npt.NDArray[np.uint64]
 
 
+def admissible_labels(ball: Ball, words: int) -> npt.NDArray[np.uint64]:
+    """Which labels of each input are admissible: bits, 64 to a word; shape (J, words)."""
+    bits = np.zeros((ball.center.size, 64 * words), np.bool_)
+    bits[:, : ball.step.shape[1]] = np.isfinite(ball.step)
+    return np.packbits(bits, axis=1, bitorder="little").view("<u8").astype(np.uint64)
+
+
 def make_walk(roots: Ints, left: Ints, right: Ints, splits: RawSplits, ball: Ball) -> Walk:
     """Trees with their splits, and a ball."""
     possible: Bools = np.isfinite(ball.step)
-    bits = np.zeros((ball.center.size, 64 * splits.mask.shape[1]), np.bool_)
-    bits[:, : possible.shape[1]] = possible
-    admissible = np.packbits(bits, axis=1, bitorder="little").view("<u8").astype(np.uint64)
+    admissible = admissible_labels(ball, splits.mask.shape[1])
     return Walk(
         roots, left, right, splits.input, splits.cut, splits.below, splits.mask,
         ball.center, ball.lower, ball.upper, ball.scale, ball.weight, ball.peak, ball.step,

@@ -85,7 +85,7 @@ class Branching:
     """
 
     margins: tuple[Fraction, ...] = (Fraction(0), *CLEARER)
-    whole = WHOLE
+    tolerance = WHOLE
 
     def __init__(
         self,
@@ -187,19 +187,18 @@ class Branching:
         away = np.where(self.program.whole, np.abs(values - np.round(values)), 0.0)
         torn = [(float(away[group].sum()), group) for group in self.groups]
         most, group = max(torn, key=lambda pair: pair[0], default=(0.0, np.zeros(0, np.int64)))
-        if most > self.whole:
+        if most > self.tolerance:
             for j in sorted(group[upper[group] > 0], key=lambda j: values[j]):
                 below, above = upper.copy(), lower.copy()
                 below[group], below[j], above[j] = 0.0, 1.0, 1.0
                 yield above, below
             return
-        chosen = (
-            np.where(self.binary, away, 0.0) if (away * self.binary).max() > self.whole else away
-        )
+        flags = np.where(self.binary, away, 0.0)
+        chosen = flags if flags.max() > self.tolerance else away
         j = int(chosen.argmax())
-        if chosen is away and chosen[j] > self.whole:  # rounding may do
+        if chosen is away and chosen[j] > self.tolerance:  # rounding may do
             self._offer(values)
-        if chosen[j] <= self.whole:
+        if chosen[j] <= self.tolerance:
             whole = self.program.whole
             held = [np.where(whole, np.round(values), ends) for ends in ranges]
             self._settle((held[0], held[1]), bound, deadline)

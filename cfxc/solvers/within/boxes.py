@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ...arrays import Bools, Floats, Ints
 from ...compiler.functional import Symbolic
 from ...compiler.mixed_integer import Affine
+from ...compiler.passes import admissible_labels
 from ...compiler.terms import Term
 from ...ir.interval import ceil_float
 from ...question.query import Query
@@ -120,12 +121,7 @@ class Trees:
 
     def whole(self) -> tuple[Floats, Floats, Words]:
         """The box of all that is admissible."""
-        words = self.decision.splits.mask.shape[1]
-        allowed = np.zeros((len(self.domains), words), dtype=np.uint64)
-        for j, domain in enumerate(self.domains):
-            if domain.is_symbolic:
-                for code in np.flatnonzero(np.isfinite(self.ball.step[j])).tolist():
-                    allowed[j, code // 64] |= np.uint64(1 << code % 64)
+        allowed = admissible_labels(self.ball, self.decision.splits.mask.shape[1])
         return self.cells.lowest.copy(), self.cells.highest.copy(), allowed
 
 
@@ -287,6 +283,14 @@ def _guard(variables: dict[Term, Affine], guard: Term) -> tuple[int, bool] | Non
 def has(allowed: Words, code: int) -> bool:
     """Whether a label is among those allowed."""
     return bool(allowed[code // 64] >> np.uint64(code % 64) & np.uint64(1))
+
+
+def alone(allowed: Words, j: int, code: int) -> Words:
+    """The same, with one label of category j."""
+    found = allowed.copy()
+    found[j] = 0
+    found[j, code // 64] = np.uint64(1 << code % 64)
+    return found
 
 
 def count_of(allowed: Words) -> int:

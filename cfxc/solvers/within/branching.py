@@ -27,7 +27,7 @@ from ..hulls import Faces, Found
 from ..mio.branching import Branching, Descend, Offer, Ranges
 from ..mio.cutting_planes import is_beyond
 from ..mio.formulation import Formulation, Formulator
-from .boxes import OUTWARD, Box, Columns, Node, Trees, count_of, first_above, has, last_upto
+from .boxes import OUTWARD, Box, Columns, Node, Trees, alone, count_of, first_above, has, last_upto
 
 AGAIN = 2  # linear programs of a node whose solution trees cut off
 
@@ -35,7 +35,7 @@ AGAIN = 2  # linear programs of a node whose solution trees cut off
 class TreeBranching(Branching):
     """The nodes of one formulation without its target, and the trees that decide."""
 
-    whole = 2 * FEASIBILITY  # a change by 1 in 10^6 makes a binary as small as 10^-6
+    tolerance = 2 * FEASIBILITY  # a change by 1 in 10^6 makes a binary as small as 10^-6
     margins = (Fraction(0),)  # borders are those of cells, whose ends are admissible values
 
     def __init__(
@@ -163,7 +163,7 @@ class TreeBranching(Branching):
         """What a node is split into whose solution is in the target, in this cell."""
         away = np.where(self.program.whole, np.abs(values - np.round(values)), 0.0)
         self.cell, held, self.open = cell, node, False
-        if away.max(initial=0.0) <= self.whole:
+        if away.max(initial=0.0) <= self.tolerance:
             held = self._in_cell(node, *cell, point) or node
         for lower, upper in super()._children(values, (held.lower, held.upper), bound, deadline):
             yield node._replace(lower=lower, upper=upper)
@@ -237,10 +237,9 @@ class TreeBranching(Branching):
         """A node split at a cut; or, at a category, into the point's label and the others."""
         if self.leaves.symbolic[feature]:
             code = int(point[feature])
-            own, others = node.allowed.copy(), node.allowed.copy()
-            own[feature] = 0
-            own[feature, code // 64] = bit = np.uint64(1 << code % 64)
-            others[feature, code // 64] &= ~bit
+            own = alone(node.allowed, feature, code)
+            others = node.allowed.copy()
+            others[feature] &= ~own[feature]
             return [node._replace(allowed=own), node._replace(allowed=others)]
         low, high = node.low.copy(), node.high.copy()
         high[feature] = min(high[feature], last_upto(self.trees.cells, feature, cut))
@@ -249,11 +248,9 @@ class TreeBranching(Branching):
 
     def _in_cell(self, node: Node, least: Floats, most: Floats, point: Floats) -> Node | None:
         """What of a node lies in the cell of a point, with its labels."""
-        allowed = node.allowed.copy()
+        allowed = node.allowed
         for j in self.columns.guards:
-            code = int(point[j])
-            allowed[j] = 0
-            allowed[j, code // 64] = np.uint64(1 << code % 64)
+            allowed = alone(allowed, j, int(point[j]))
         low, high = np.maximum(node.low, least), np.minimum(node.high, most)
         return self.columns.held(Node(node.lower, node.upper, low, high, allowed))
 
