@@ -259,7 +259,9 @@ auto look_at_leaves(nb::handle leaves_given, nb::handle node_given) {
                 if (holds(leaves, node.point, c)) continue;
                 const i64 j = leaves.feature[c];
                 const bool right = node.point[j] <= leaves.above[c];
-                const double cut = leaves.symbolic[j] ? 0.0 : right ? leaves.above[c] : leaves.upto[c];
+                const double cut = leaves.symbolic[j] ? 0.0
+                                   : right            ? leaves.above[c]
+                                                      : leaves.upto[c];
                 score[{j, cut}] += gain / static_cast<double>(count);
             }
         }
