@@ -87,18 +87,6 @@ def brute_force(taxi: Taxi, changes: int) -> pd.DataFrame:
     return rows.assign(changes=changed, seconds=taxi.predict_seconds(rows))
 
 
-def reachable(taxi: Taxi, target_share: float, changes: int, *, log: bool = False) -> float:
-    """The relative change of the query's predicted seconds that is closest to ``target_share``.
-
-    0.2 is a fifth longer.  Of all rows with at most ``changes`` changes.  With ``log``, the change
-    of what the model itself gives, log seconds: the paper does not say which of the two it means.
-    """
-    before, after = taxi.predict_seconds(taxi.query)[0], brute_force(taxi, changes).seconds
-    ratios = np.log(after) / np.log(before) if log else after / before
-    shares = ratios.to_numpy() - 1
-    return float(shares[np.abs(shares - target_share).argmin()])
-
-
 def _prepare(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series]:
     """Features and seconds of the trips that are sensible.
 
@@ -179,4 +167,4 @@ def _choices(feature: cfxc.Feature, own: float) -> Array:
     return np.unique([*held, own])
 
 
-__all__ = ["Taxi", "brute_force", "reachable", "taxi"]
+__all__ = ["Taxi", "brute_force", "taxi"]
