@@ -7,7 +7,7 @@ deviation; entries stay in [0, 1].
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,12 +19,15 @@ NEAR, APART = 0.5, 1.0  # weights of proximity and diversity, DiCE's defaults
 RATE, STEPS = 0.05, 500
 
 
-def dice_plans(people: Array, model: Any, data: Array, size: int, seed: int) -> Array:
+def dice_plans(
+    people: Array, model: Any, data: Array, size: int, seed: int, fixed: Sequence[int] = ()
+) -> Array:
     """Plans (n, J, d) of people (n, d) whose last entry is a 1.
 
     Args:
         model: θ of a linear model, or a fitted ``MLPClassifier`` of ReLU units.
         data: Rows from which the weights of distances come.
+        fixed: Entries that keep the person's value.
     """
     torch.set_num_threads(1)
     spread = np.median(np.abs(data - np.median(data, axis=0)), axis=0)
@@ -34,12 +37,14 @@ def dice_plans(people: Array, model: Any, data: Array, size: int, seed: int) -> 
     first = rng.uniform(size=(len(people), size, people.shape[1]))
     x = torch.tensor(first, requires_grad=True)
     home, w, score = torch.tensor(people[:, None]), torch.tensor(weights), _score(model)
+    kept = list(fixed)
     adam = torch.optim.Adam([x], lr=RATE)
     eye = torch.eye(size, dtype=torch.float64) * 1e-4  # DiCE's own, against singular kernels
     for _ in range(STEPS):
         with torch.no_grad():
             x.clamp_(0.0, 1.0)
             x[..., -1] = 1.0
+            x[..., kept] = home[..., kept]
         adam.zero_grad()
         hinge = torch.clamp(1 - score(x), min=0).mean(-1)
         near = ((x - home).abs() * w).sum(-1).mean(-1) / people.shape[1]
@@ -49,6 +54,7 @@ def dice_plans(people: Array, model: Any, data: Array, size: int, seed: int) -> 
         adam.step()
     made = np.clip(x.detach().numpy(), 0.0, 1.0)
     made[..., -1] = 1.0
+    made[..., kept] = people[:, None, kept]
     return made
 
 
