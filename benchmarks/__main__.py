@@ -26,6 +26,7 @@ QUICK = {
     "mace": [
         "mace.py --people 3 --bisected 1 --reference-seconds 10",
         "mace_curves.py --people 2 --reference-seconds 1",
+        "mace_seconds.py --people 3 --epsilon-people 2 --timed-people 1 --reference-seconds 1",
     ],
     "eicfx": [
         "eicfx.py --part adult --people 5 --seeds 1 --evaluations 30 --jobs 2",
@@ -60,7 +61,7 @@ QUICK = {
 FULL = {
     "mace": [
         "mace.py --people 15", "mace_curves.py --part distances",
-        "mace_curves.py --part calls --people 5", "mace_curves.py --part john",
+        "mace_curves.py --part calls --people 5", "mace_curves.py --part john", "mace_seconds.py",
     ],
     "eicfx": [
         "eicfx.py --part adult", "eicfx.py --part taxi", "eicfx.py --part functions",
