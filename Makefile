@@ -12,13 +12,14 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 KERNELS := $(shell find cfxc/kernels -name "*.?pp")
 TORCH  := 2.13.0# tested with; installed first, so that nothing brings another one
 
-.PHONY: help demo test nightly sanitize lint types docs bench clean
+.PHONY: help demo test nightly sanitize lint types docs bench verified clean
 
 help:
 	@echo "make demo   the main job: nearest counterfactual for a patient, proved (1 to 2 minutes)"
 	@echo "make nightly  the tests, all mutants, and an hour's search for false claims"
 	@echo "make test   the tests        make lint   ruff and the import contract"
 	@echo "make types  mypy, strict     make bench  the benchmarks (tables, slow)"
+	@echo "make verified  the checker that is proved in Coq: verified/cfxc-verified"
 	@echo "make sanitize  the kernels' tests with checks of every address and shift"
 	@echo "make docs   the site, in build/site; runs every example on its pages (minutes)"
 
@@ -60,6 +61,11 @@ docs: $(SITE)
 	@echo "running every example: some minutes"
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m sphinx -W --keep-going -q docs build/site
 	@echo "build/site/index.html"
+
+verified:
+	@command -v coqc ocamlfind > /dev/null || { echo "Coq and OCaml are needed; Debian has them:" \
+	  "apt-get install coq ocaml-findlib libzarith-ocaml-dev libsha-ocaml-dev" >&2; exit 2; }
+	$(MAKE) --no-print-directory -C verified
 
 bench: $(STAMP)
 	set -e; for file in benchmarks/[a-z]*.py; do echo "== $$file"; $(BIN)/python $$file; done

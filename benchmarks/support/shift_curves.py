@@ -86,12 +86,9 @@ def _plans(
         )
     first = weighed[0]
     values = {
-        name: np.mean([
-            objective(plan, home, theta, spread, first)
-            for plan, home in zip(made, people, strict=True)
-        ])
+        name: objective(made, people[:, None], theta, spread, first)[0].mean()
         for name, made in plans.items()
-    }  # fmt: skip
+    }
     said = ", ".join(f"{name} {value:.2f}" for name, value in values.items())
     weights = f"({first.validity_weight:g}, {first.diversity_weight:g})"
     return plans, [f"- Mean of eq. 6 with the weights {weights}: {said}."]

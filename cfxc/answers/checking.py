@@ -21,6 +21,7 @@ from ..certificates import export as _export
 from ..certificates.auditing.inputs import WrongInput, require_model
 from ..certificates.auditing.report import ANEW, SAME
 from ..certificates.checker import Undecided
+from ..certificates.verified import ACCEPTED, REJECTED, ask
 from ..errors import DataTypeError, InvalidInputError, VerificationError
 from ..frontends.predictor import plain_item
 from ..question.checks import positive_number, whole_number
@@ -49,6 +50,7 @@ def check(
     factual: str | Path | Mapping[str, Any] | pd.DataFrame | pd.Series[Any] | None = None,
     hash: str | None = None,
     seconds: float | None = None,
+    verified: bool = False,
 ) -> Report:
     """Check a certificate: that it holds, and if a model is given, that it is about this model.
 
@@ -64,6 +66,7 @@ def check(
             a table of one row, or its cells by column.
         hash: What its hash is to be, as a letter names it, or the first 16 digits or more.
         seconds: Of processor time that the check may take; by default what its size asks for.
+        verified: Ask ``cfxc-verified`` too, a checker proved sound, which is to be on PATH.
 
     Returns:
         What was shown; ``ok`` says whether it holds, ``reason`` why not, ``undecided`` whether a
@@ -72,7 +75,7 @@ def check(
     Raises:
         DataTypeError: the row is none.
         InvalidInputError: there is nothing to check: a file cannot be read, or is no certificate,
-            no policy, no row; an option of the model without one.
+            no policy, no row; an option of the model without one; ``cfxc-verified`` is not there.
         ModelFileError, UnsupportedError: the model cannot be opened or compiled.
     """
     options = {"rows": rows, "seed": seed, "output": output, "cut": cut}
@@ -94,6 +97,8 @@ def check(
     if seconds is not None:
         seconds = positive_number(seconds, "seconds")
     found = report(certificate, policy=policy, factual=_row(factual), hash=hash, seconds=seconds)
+    if verified and found.ok:
+        found = _verified(found, seconds)
     if model is None or not found.ok:
         return found
     from ..solvers.certification import require_program_of
@@ -112,6 +117,14 @@ def check(
     made, verdict = ("", SAME) if hasattr(model, "program") else ("compiled anew, and ", ANEW)
     said = f"{named}{made}the same program; run beside it: {sampled.text}"
     return replace(found, facts={**found.facts, "run": said, "verdict": verdict})
+
+
+def _verified(found: Report, seconds: float | None) -> Report:
+    """What is left of a report once the verified checker was asked too."""
+    line, code = ask(found.content, seconds)
+    if code == ACCEPTED:
+        return replace(found, facts={**found.facts, "verified": line})
+    return replace(found, ok=False, reason=line, facts={}, undecided=code != REJECTED)
 
 
 def _there(given: Any, what: str, *, always: bool = False) -> Any:

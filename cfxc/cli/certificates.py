@@ -67,6 +67,9 @@ class Options:
         float | None,
         typer.Option(metavar="S", help="Of processor time, before it is left undecided."),
     ] = None
+    verified: Annotated[
+        bool, typer.Option("--verified", help="Ask cfxc-verified too, proved sound, if on PATH.")
+    ] = False
 
 
 @guarded

@@ -394,6 +394,7 @@ def text(found: dict[str, Any]) -> str:
         lines += [f"  distance {found['distance']}, lower bound {found['lower bound']}"]
         lines += [f"  {name}: {change}" for name, change in found["changes"].items()]
     lines += [f"proof: parts closed: {closed}", f"hash: {found['hash']}"]
+    lines += [found["verified"]] if "verified" in found else []
     lines += [f"NOTE: {warning}" for warning in found["warnings"]]
     return "\n".join([*lines, CLAIMS[found["status"]], NOT_SHOWN])
 

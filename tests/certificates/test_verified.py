@@ -1,0 +1,131 @@
+"""``cfxc-verified``, the checker that is proved in Coq, comes to the verdicts of the Python one."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import cfxc
+from cfxc.certificates import checker
+from cfxc.cli.app import app
+from tests.certificates.handmade import NEAREST, signed
+from tests.certificates.hostile_files import FAMILIES, Body
+from tests.certificates.mutants import mutants
+from tests.certificates.samples import SAMPLES, answered
+
+TOOL = shutil.which("cfxc-verified")
+there = pytest.mark.skipif(TOOL is None, reason="cfxc-verified is not on PATH: make verified")
+AT_ONCE = 400  # files
+
+
+def verdicts(bodies: Iterable[bytes], folder: Path) -> list[str]:
+    """One of "accepted", "rejected" and "not covered" for each."""
+    said, rest = list[str](), iter(bodies)
+    while chunk := list(islice(rest, AT_ONCE)):
+        paths = [folder / f"{i}.json" for i in range(len(chunk))]
+        for path, body in zip(paths, chunk, strict=True):
+            path.write_bytes(body)
+        done = subprocess.run(
+            [str(TOOL), "--seconds", "1", *paths], capture_output=True, text=True, check=False
+        )
+        lines = done.stdout.splitlines()
+        assert len(lines) == len(chunk), done.stderr
+        said += [
+            line.removeprefix(f"{path}: ").split(":")[0]
+            for path, line in zip(paths, lines, strict=True)
+        ]
+    return said
+
+
+def expected(content: Any) -> str:
+    """The verdict of the Python checker; "limits" where it has one that the other has not."""
+    try:
+        checker.check(content)
+    except checker.Rejected as error:
+        return "limits" if str(error).startswith("limits: ") else "rejected"
+    return "accepted"
+
+
+def bodies(contents: Sequence[Any]) -> Iterator[bytes]:
+    return (json.dumps(content).encode() for content in contents)
+
+
+@there
+def test_honest_certificates(tmp_path: Path) -> None:
+    contents = [answered(name).certificate.to_dict() for name in SAMPLES]
+    found = dict(zip(SAMPLES, verdicts(bodies(contents), tmp_path), strict=True))
+    assert found == dict.fromkeys(SAMPLES, "accepted") | {"float": "not covered"}
+
+
+@there
+@pytest.mark.parametrize("name", [name for name in SAMPLES if name != "float"])
+def test_mutants(name: str, step: int, tmp_path: Path) -> None:
+    content = answered(name).certificate.to_dict()
+    made = [mutant for _, mutant in islice(mutants(content), 0, None, 2 * step)]
+    pairs = zip(map(expected, made), verdicts(bodies(made), tmp_path), strict=True)
+    differ = [
+        (mutant, mine, its)
+        for mutant, (mine, its) in zip(made, pairs, strict=True)
+        if mine != its and mine != "limits" and its != "not covered"
+    ]
+    assert not differ
+    assert len(made) > 50
+
+
+@there
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.__name__)
+def test_hostile_files(family: Callable[[], Iterator[Body]], tmp_path: Path) -> None:
+    """None is accepted that the Python checker rejects; none breaks it."""
+    plain = [(name, body) for name, body in family() if not name.endswith(".gz")]
+    for (name, body), verdict in zip(
+        plain, verdicts((body for _, body in plain), tmp_path), strict=True
+    ):
+        assert verdict in ("accepted", "rejected", "not covered"), name
+        if verdict == "accepted":
+            assert expected(checker.parse(body)) != "rejected", name
+
+
+def fake(folder: Path, code: int, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program of that name, which says this."""
+    tool = folder / "cfxc-verified"
+    tool.write_text(f'#!/bin/sh\necho "$1: {said}"\nexit {code}\n')
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder), prepend=":")
+
+
+@pytest.mark.parametrize(
+    ("code", "said", "exit_code"),
+    [(0, "accepted: optimal", 0), (1, "rejected: proof", 5), (2, "not covered: rounding", 4)],
+)
+def test_check_asks_it_too(
+    code: int, said: str, exit_code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake(tmp_path, code, said, monkeypatch)
+    path = tmp_path / "c.json"
+    path.write_text(json.dumps(signed(NEAREST)))
+    found = CliRunner().invoke(app, ["check", str(path), "--verified"])
+    assert found.exit_code == exit_code, found.output
+    assert f"cfxc-verified: {said}" in found.output
+
+
+def test_one_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(cfxc.InvalidInputError, match="make verified"):
+        cfxc.check(signed(NEAREST), verified=True)
+
+
+def test_one_that_takes_too_long(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    fake(tmp_path, 0, "accepted", monkeypatch)
+    (tmp_path / "cfxc-verified").write_text("#!/bin/sh\nexec sleep 20\n")
+    found = cfxc.check(signed(NEAREST), verified=True, seconds=0.5)
+    assert not found.ok
+    assert found.undecided
+    assert "more than 0.5 seconds" in found.reason

@@ -1,0 +1,221 @@
+(** * Certificates, and the check of all that they claim *)
+
+From Coq Require Import QArith Qabs Qminmax Qround ZArith List Bool.
+From Cfxc Require Import Semantics Features Payments Forms Checker Rows Scopes Regions.
+Import ListNotations.
+Open Scope Q_scope.
+
+Inductive status := Optimal | Feasible | Infeasible.
+
+(** [lower]: the bound that is claimed; [ball]: the radius that the proof covers.  [inside_]: the
+    hull that the witness lies in, and weights of its rows. *)
+
+Record certificate := {
+  asked : question;
+  claimed : status;
+  stated_distance : Q;
+  lower : Q;
+  gap_ : Q;
+  witness : point;
+  inside_ : option (nat * list (nat * Q));
+  ball : Q;
+  learned : list lemma_;
+  normals : list (nat * list Q);
+  shown : proof }.
+
+(** ** What the reader makes sure of *)
+
+Definition formed (f : feature) : bool :=
+  Qle_bool 0 (weight f) &&
+  match shape f, own f with
+  | Numbers n, Num o =>
+      Qle_bool (low n) (high n) &&
+      (if gone n o then Qltb o (low n) else Qle_bool (low n) o && Qle_bool o (high n)) &&
+      match absent n with
+      | Some a => Qltb a (low n) && negb (gap n) && match act f with Fixed => false | _ => true end
+      | None => true
+      end &&
+      match step n with
+      | Some s => Qltb 0 s
+      | None => match bytes n with Bytes0 => false | _ => true end
+      end
+  | Labels count _, Lab o => Nat.ltb o count
+  | _, _ => false
+  end.
+
+Definition metric_ok (n : norms) : bool :=
+  Qle_bool 0 (l0 n) && Qle_bool 0 (l1 n) && Qle_bool 0 (linf n) && Qle_bool 0 (l2 n) &&
+  Qeqb (l0 n + l1 n + linf n + l2 n) 1 &&
+  (Qeqb (l2 n) 0 || (Qeqb (l1 n) 0 && Qeqb (linf n) 0)).
+
+Definition target_ok (p : program) (t : target) : bool :=
+  match t with
+  | Between _ _ => Nat.eqb (length (outputs p)) 1
+  | Wins o margin _ => Nat.ltb o (length (outputs p)) && Qle_bool 0 margin
+  end.
+
+Definition region_ok (r : option region) : bool :=
+  match r with None => true | Some r => axes_ok r end.
+
+Definition question_ok (q : question) : bool :=
+  forallb formed (fs q) && Qltb 0 (sum (map weight (fs q))) && metric_ok (metric q) &&
+  scoped (prog q) && forallb (forallb cuts_ok) (trees (prog q)) && target_ok (prog q) (goal q) &&
+  region_ok (where_ q).
+
+(** ** What the proof is about *)
+
+Definition shares_of_features (l : features) : list Q :=
+  let every := sum (map weight l) in map (fun f => weight f / every) l.
+
+Definition peaks_of_features (l : features) : list Q :=
+  let most := largest (map weight l) in map (fun f => weight f / most) l.
+
+Definition hulls_of (q : question) : list (list point) :=
+  match where_ q with Some r => hulls r | None => [] end.
+
+Definition face_of (q : question) (n : nat * list Q) : option (nat * form) :=
+  match where_ q with
+  | None => None
+  | Some r =>
+      match nth_error (hulls r) (fst n) with
+      | Some rows =>
+          match face_form r rows (snd n) with Some f => Some (fst n, f) | None => None end
+      | None => None
+      end
+  end.
+
+Definition context_of (c : certificate) (faces : list (nat * form)) : context :=
+  let q := asked c in
+  {| feats := fs q; norm_ := metric q; shares := shares_of_features (fs q);
+     peaks := peaks_of_features (fs q); radius := ball c; prg := prog q; rows := all_rows q;
+     faces := faces |}.
+
+(** All that is admissible, clipped to the ball. *)
+
+Definition root (c : context) : option (list part) :=
+  match option_list everything (feats c) with
+  | Some all =>
+      clip_all c (feats c) (shares c) (peaks c) (map (fun _ => radius c) (feats c)) all
+  | None => None
+  end.
+
+Definition covers (c : certificate) : bool :=
+  match option_list (face_of (asked c)) (normals c) with
+  | None => false
+  | Some faces =>
+      let k := context_of c faces in
+      let count := length (hulls_of (asked c)) in
+      let start := if Nat.eqb count 1 then [Within 0] else [] in
+      match root k with
+      | None => false
+      | Some parts =>
+          let near := match deltas k parts with Some near => near | None => [] end in
+          match learn k parts near start [] (learned c) [] with
+          | Known bounds => walk k (constraints (asked c)) bounds count (shown c) parts start
+          | _ => false
+          end
+      end
+  end.
+
+(** ** The witness *)
+
+Definition may_be (f : feature) (v : value) : bool :=
+  match shape f, own f, v with
+  | Numbers n, Num o, Num x =>
+      is_absent n x ||
+      (in_range n (act f) o x &&
+       (Qeqb x o ||
+        match step n with
+        | None => Qeqb (fl (bytes n) x) x
+        | Some _ => match grid_up n false x with Some u => Qeqb u x | None => false end
+        end))
+  | Labels count _, Lab o, Lab i =>
+      Nat.ltb i count &&
+      match act f with
+      | Free => true | Fixed => Nat.eqb i o | Increase => Nat.leb o i | Decrease => Nat.leb i o
+      end
+  | _, _, _ => false
+  end.
+
+Fixpoint may_all (l : features) (x : point) : bool :=
+  match l, x with
+  | [], [] => true
+  | f :: l, v :: x => may_be f v && may_all l x
+  | _, _ => false
+  end.
+
+Definition wins (p : program) (t : target) (slack : Q) (x : point) : bool :=
+  let zs := zs_of p x in
+  let out r := form_at p x zs (nth r (outputs p) []) in
+  match t with
+  | Between lower upper =>
+      match lower with Some b => Qle_bool b (out 0%nat + slack) | None => true end &&
+      match upper with Some b => Qle_bool (out 0%nat) (b + slack) | None => true end
+  | Wins o margin least_score =>
+      let own := out o in
+      match least_score with Some b => Qle_bool b (own + slack) | None => true end &&
+      forallb (fun r => Nat.eqb r o ||
+                        let lead := own - out r - margin + slack in
+                        if Nat.ltb r o then Qltb 0 lead else Qle_bool 0 lead)
+              (seq 0 (length (outputs p)))
+  end.
+
+Definition lies_in (r : option region) (inside : option (nat * list (nat * Q))) (x : point) : bool :=
+  match r with
+  | None => true
+  | Some r =>
+      match inside with
+      | Some (h, ws) =>
+          match nth_error (hulls r) h with Some rows => inside_ok r rows ws x | None => false end
+      | None => false
+      end
+  end.
+
+Definition answers (q : question) (inside : option (nat * list (nat * Q))) (x : point) : bool :=
+  may_all (fs q) x && wins (prog q) (goal q) (slack q) x &&
+  forallb (true_at (prog q) x) (constraints q) && lies_in (where_ q) inside x.
+
+(** ** The claim *)
+
+(** The largest change there is in a part. *)
+
+Definition farthest (f : feature) (p : part) : option Q :=
+  match own f, p with
+  | Num _, Interval lo hi =>
+      match shape f with
+      | Numbers n => match absent n with
+                     | Some _ => Some 1
+                     | None => greatest [change f (Num lo); change f (Num hi)]
+                     end
+      | _ => None
+      end
+  | Lab _, Among ls => greatest (map (fun i => change f (Lab i)) ls)
+  | _, _ => None
+  end.
+
+Definition beyond_all (c : certificate) : bool :=
+  match option_list (fun f => match everything f with Some p => farthest f p | None => None end)
+                    (fs (asked c)) with
+  | Some ds => Qltb (total (context_of c []) ds) (ball c)
+  | None => false
+  end.
+
+Definition squared (n : norms) : bool := Qeqb (l2 n) 1.
+
+Definition near_enough (c : certificate) : bool :=
+  let keep := 1 - gap_ c in
+  let keep := if squared (metric (asked c)) then keep * keep else keep in
+  Qle_bool (stated_distance c * keep) (lower c).
+
+Definition claim_ok (c : certificate) : bool :=
+  Qle_bool 0 (lower c) && Qle_bool (lower c) (ball c) && Qle_bool 0 (gap_ c) && Qltb (gap_ c) 1 &&
+  match claimed c with
+  | Infeasible => beyond_all c
+  | s =>
+      answers (asked c) (inside_ c) (witness c) &&
+      Qeqb (total (context_of c []) (changes (fs (asked c)) (witness c))) (stated_distance c) &&
+      Qle_bool (lower c) (stated_distance c) &&
+      match s with Optimal => near_enough c | _ => true end
+  end.
+
+Definition check (c : certificate) : bool := question_ok (asked c) && covers c && claim_ok c.
