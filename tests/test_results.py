@@ -12,14 +12,11 @@ from benchmarks.support.report import HOME, Table, faults_of, write_section
 PAGES = sorted((HOME / "results").glob("*.md"))
 OLDER = {
     "certificates": ["certificates"],
-    "copa": [f"copa {part}" for part in ("table", "rows", "figures", "laws", "networks")],
+    "copa": ["copa figures"],
     "criteria": [
         f"criteria {part}" for part in ("tables", "settings", "authors", "hull", "diverse")
     ],
-    "ei-cfx": [
-        f"eicfx {part}"
-        for part in ("adult", "functions", "taxi", "shared", "speed", "acquisition")
-    ],
+    "ei-cfx": ["eicfx acquisition"],
     "l2c": [
         f"l2c {part}"
         for part in (
