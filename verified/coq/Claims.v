@@ -60,7 +60,7 @@ Definition region_ok (r : option region) : bool :=
 Definition question_ok (q : question) : bool :=
   forallb formed (fs q) && Qltb 0 (sum (map weight (fs q))) && metric_ok (metric q) &&
   scoped (prog q) && forallb (forallb cuts_ok) (trees (prog q)) && target_ok (prog q) (goal q) &&
-  region_ok (where_ q).
+  region_ok (region_in q).
 
 (** ** What the proof is about *)
 
@@ -71,10 +71,10 @@ Definition peaks_of_features (l : features) : list Q :=
   let most := largest (map weight l) in map (fun f => weight f / most) l.
 
 Definition hulls_of (q : question) : list (list point) :=
-  match where_ q with Some r => hulls r | None => [] end.
+  match region_in q with Some r => hulls r | None => [] end.
 
 Definition face_of (q : question) (n : nat * list Q) : option (nat * form) :=
-  match where_ q with
+  match region_in q with
   | None => None
   | Some r =>
       match nth_error (hulls r) (fst n) with
@@ -173,7 +173,7 @@ Definition lies_in (r : option region) (inside : option (nat * list (nat * Q))) 
 
 Definition answers (q : question) (inside : option (nat * list (nat * Q))) (x : point) : bool :=
   may_all (fs q) x && wins (prog q) (goal q) (slack q) x &&
-  forallb (true_at (prog q) x) (constraints q) && lies_in (where_ q) inside x.
+  forallb (true_at (prog q) x) (constraints q) && lies_in (region_in q) inside x.
 
 (** ** The claim *)
 

@@ -755,22 +755,6 @@ Fixpoint truth_of (s : scope) (depth : nat) (j : json) : result truth :=
       end
   end.
 
-(** The coordinates of a region: numbers over their ranges, places over the last, and whether
-    another label is there, of two whether the second is. *)
-
-Definition axes_of (j : nat) (c : column_) : list form :=
-  match shape (it c) with
-  | Numbers n => let size := high n - low n in if Qeqb size 0 then [] else [[(X j, 1 / size)]]
-  | Labels count true =>
-      map (fun i => [(Is j i, of_nat i / (of_nat count - 1))]) (seq 1 (count - 1))
-  | Labels count false =>
-      if Nat.leb count 1 then []
-      else map (fun i => [(Is j i, 1)]) (if Nat.eqb count 2 then [1%nat] else seq 0 count)
-  end.
-
-Fixpoint all_axes (j : nat) (cs : list column_) : list form :=
-  match cs with [] => [] | c :: cs => axes_of j c ++ all_axes (S j) cs end.
-
 Definition may_miss (c : column_) : bool :=
   match shape (it c) with
   | Numbers n => gap n || match absent n with Some _ => true | None => false end
@@ -779,7 +763,7 @@ Definition may_miss (c : column_) : bool :=
 
 Definition is_empty {A} (l : list A) : bool := match l with [] => true | _ => false end.
 
-Definition region_of (cs : list column_) (j : json) : result region :=
+Definition trust_of (cs : list column_) (j : json) : result trust :=
   take l from members j ["norm"; "reach"; "hulls"] "question.region: unknown or missing members";
   match l with
   | [norm; reach; hulls] =>
@@ -795,10 +779,9 @@ Definition region_of (cs : list column_) (j : json) : result region :=
         take rows from listed h "question.region: rows";
         each (fun row => take row from listed row "question.region: a row";
                          point_of cs row "question.region: a row") rows) hulls;
-      let axes := all_axes 0 cs in
-      need negb (is_empty axes) && negb (is_empty hulls) && negb (existsb is_empty hulls)
+      need negb (is_empty (axes_from 0 (map it cs))) && negb (is_empty hulls) && negb (existsb is_empty hulls)
         or "question.region: no rows, or nothing varies";
-      Fine {| in_norm := norm; reach := reach; axes := axes; hulls := hulls |}
+      Fine {| trust_norm := norm; trust_reach := reach; trust_hulls := hulls |}
   | _ => Wrong "question.region"
   end.
 
@@ -1078,7 +1061,7 @@ Definition question_of (features program_j question_j : json)
       take rules from listed rules "question.constraints";
       take ts from each (truth_of (scope_ d) 50) rules;
       take r from match more with
-                  | [r] => take r from region_of cs r; Fine (Some r)
+                  | [r] => take r from trust_of cs r; Fine (Some r)
                   | _ => Fine None
                   end;
       Fine ({| fs := map it cs; prog := program_ d; goal := goal_; slack := slack_; metric := n;
@@ -1097,7 +1080,7 @@ Definition proof_of (q : question) (cs : list column_) (d : decision) (j : json)
   | radius_j :: lemmas_j :: nodes_j :: more =>
       take radius_ from number radius_j;
       take (faces_, inside_j) from
-        match where_ q, more with
+        match region_in q, more with
         | Some r, [faces_j; inside_j] =>
             take l from listed faces_j "proof.faces";
             take l from each (face_of_json r) l;
@@ -1167,7 +1150,7 @@ Definition decode (j : json) : result (certificate * meaning) :=
               need Qltb away far or "claim.distance: beyond all floats";
               take x from listed witness_j "witness: no list";
               take x from point_of cs x "witness: no point";
-              take inside from match where_ q with
+              take inside from match region_in q with
                                | Some r => take i from inside_of r (inside_j p); Fine (Some i)
                                | None => Fine None
                                end;

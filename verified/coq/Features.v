@@ -65,7 +65,7 @@ Definition grid_up (n : numbers) (strict : bool) (v : Q) : option Q :=
       let from := Qceiling (v / s) in
       let upto := match bytes n with
                   | Bytes0 => from
-                  | w => Qceiling (float_up w v / s)
+                  | w => Qceiling (float_up w (if strict then v + tiny else v) / s)
                   end in
       let holds k := if strict then Qltb v (cell n s k) else Qle_bool v (cell n s k) in
       match earliest holds (from - 2) (Z.max from upto + 1) with

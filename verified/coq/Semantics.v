@@ -306,17 +306,38 @@ Definition in_target (p : program) (t : target) (slack : Q) (x : point) : Prop :
         if Nat.ltb r o then 0 < lead else 0 <= lead
   end.
 
-(** A trust region: within [reach] of the convex hull of rows, or of one of several hulls, in
-    coordinates that are forms of features. *)
+(** A trust region: within a reach of the convex hull of rows, or of one of several hulls.  The
+    coordinates of a point are a number over its range; the place of an ordinal over the last; and
+    of other labels whether each is there, of two whether the second is.  A feature that cannot
+    vary has none. *)
 
 Inductive norm := L1 | L2 | Linf.
 
+Record trust := { trust_norm : norm; trust_reach : Q; trust_hulls : list (list point) }.
+
+Definition axes_at (j : nat) (f : feature) : list form :=
+  match shape f with
+  | Numbers n =>
+      let size := high n - low n in if Qeqb size 0 then [] else [[(X j, 1 / size)]]
+  | Labels count true =>
+      if Nat.leb count 1 then []
+      else [map (fun i => (Is j i, inject_Z (Z.of_nat i) / inject_Z (Z.of_nat count - 1)))
+                (seq 1 (count - 1))]
+  | Labels count false =>
+      if Nat.leb count 1 then []
+      else map (fun i => [(Is j i, 1)]) (if Nat.eqb count 2 then [1%nat] else seq 0 count)
+  end.
+
+Fixpoint axes_from (j : nat) (l : features) : list form :=
+  match l with [] => [] | f :: l => axes_at j f ++ axes_from (S j) l end.
+
 Record region := { in_norm : norm; reach : Q; axes : list form; hulls : list (list point) }.
 
-Definition features_only : program := {| made := []; trees := []; outputs := [] |}.
+Definition region_of (l : features) (t : trust) : region :=
+  {| in_norm := trust_norm t; reach := trust_reach t; axes := axes_from 0 l;
+     hulls := trust_hulls t |}.
 
-Definition coordinates (r : region) (x : point) : list Q :=
-  map (form_value features_only x) (axes r).
+Definition features_only : program := {| made := []; trees := []; outputs := [] |}.
 
 Definition mean (shares zs : list Q) : Q := sum (map (fun p => fst p * snd p) (combine shares zs)).
 
@@ -336,7 +357,9 @@ Definition within_hull (r : region) (rows : list point) (x : point) : Prop :=
 
 Record question := {
   fs : features; prog : program; goal : target; slack : Q; metric : norms;
-  constraints : list truth; where_ : option region }.
+  constraints : list truth; where_ : option trust }.
+
+Definition region_in (q : question) : option region := option_map (region_of (fs q)) (where_ q).
 
 Definition in_region (r : option region) (x : point) : Prop :=
   match r with
@@ -349,7 +372,7 @@ Definition in_region (r : option region) (x : point) : Prop :=
 Definition counterfactual (q : question) (x : point) : Prop :=
   admissible (fs q) x /\ in_target (prog q) (goal q) (slack q) x /\
   (forall t, In t (constraints q) -> true_at (prog q) x t = true) /\
-  in_region (where_ q) x.
+  in_region (region_in q) x.
 
 (** Its distance from the instance; of l2, squared. *)
 

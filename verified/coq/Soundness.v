@@ -57,7 +57,7 @@ Hypothesis Ok : question_ok q = true.
 
 Lemma ok_all : forallb formed (fs q) = true /\ 0 < sum (map weight (fs q)) /\ metric_ok (metric q) = true /\
   scoped (prog q) = true /\ forallb (forallb cuts_ok) (trees (prog q)) = true /\
-  target_ok (prog q) (goal q) = true /\ region_ok (where_ q) = true.
+  target_ok (prog q) (goal q) = true /\ region_ok (region_in q) = true.
 Proof.
   unfold question_ok in Ok. repeat rewrite andb_true_iff in Ok.
   destruct Ok as [[[[[[A B] C] D] E] F] H]. apply Qltb_true in B. tauto.
@@ -184,7 +184,7 @@ End Near.
 (** ** Nothing nearer exists *)
 
 Definition in_hull_of (x : point) (h : nat) : Prop :=
-  match where_ q with
+  match region_in q with
   | None => False
   | Some r => exists rows, nth_error (hulls r) h = Some rows /\ within_hull r rows x
   end.
@@ -209,7 +209,7 @@ Proof.
     0 <= worth (source_at (prg k) x zs) f).
   { intros h f I Hh. apply option_list_some in Ef. cbn [k context_of Checker.faces] in I.
     clear -Ef I Hh Rg. unfold in_hull_of in Hh. unfold face_of in Ef.
-    destruct (where_ q) as [r|]; [|contradiction]. destruct Hh as (rows & Er & W).
+    destruct (region_in q) as [r|]; [|contradiction]. destruct Hh as (rows & Er & W).
     cbn [region_ok] in Rg.
     induction Ef as [|[h' a] [h'' g] l m E _ IH]; [destruct I|].
     destruct I as [I|I]; [|apply IH; exact I]. injection I as -> ->. cbn [fst snd] in E.
@@ -219,7 +219,7 @@ Proof.
     apply (face_sound _ _ r rows x a g Rg W Eg). }
   assert (Hull : (length (hulls_of q) <> 0)%nat -> exists h, (h < length (hulls_of q))%nat /\ in_hull_of x h).
   { intro N. destruct X as (_ & _ & _ & R). unfold hulls_of, in_hull_of, in_region in *.
-    destruct (where_ q) as [r|]; [|cbn in N; lia].
+    destruct (region_in q) as [r|]; [|cbn in N; lia].
     destruct R as (rows & I & W). apply In_nth_error in I as (h & E).
     exists h. split; [apply nth_error_Some; congruence|]. exists rows. auto. }
   set (start := if Nat.eqb (length (hulls_of q)) 1 then [Within 0] else []) in *.
@@ -300,7 +300,7 @@ Proof.
   intros W H. unfold answers in H. repeat rewrite andb_true_iff in H. destruct H as [[[A T] C] R].
   split; [apply may_all_sound; assumption|]. split; [apply wins_sound; exact T|]. split.
   - intros t I. rewrite forallb_forall in C. apply C. exact I.
-  - unfold lies_in in R. unfold in_region. destruct (where_ q) as [r|]; [|exact I].
+  - unfold lies_in in R. unfold in_region. destruct (region_in q) as [r|]; [|exact I].
     destruct inside as [[h ws]|]; [|discriminate].
     destruct (nth_error (hulls r) h) as [rows|] eqn:E; [|discriminate].
     exists rows. split; [apply nth_error_In with h; exact E|]. apply inside_sound with ws. exact R.
