@@ -20,7 +20,7 @@ OLDER = {
     "l2c": [
         f"l2c {part}"
         for part in (
-            "tables", "rejected", "selector", "threshold", "speed", "trees", "shifted", "seeds",
+            "rejected", "threshold", "speed", "trees", "shifted", "seeds",
         )
     ],
     "mace": [f"mace {part}" for part in ("compared", "age", "why", "epsilon")],
