@@ -12,18 +12,16 @@ from benchmarks.support.report import HOME, Table, faults_of, write_section
 PAGES = sorted((HOME / "results").glob("*.md"))
 OLDER = {
     "certificates": ["certificates"],
-    "copa": ["copa figures"],
     "criteria": [
         f"criteria {part}" for part in ("tables", "settings", "authors", "hull", "diverse")
     ],
-    "ei-cfx": ["eicfx acquisition"],
     "l2c": [
         f"l2c {part}"
         for part in (
-            "rejected", "threshold", "speed", "trees", "shifted", "seeds",
+            "speed", "trees", "shifted", "seeds",
         )
     ],
-    "mace": [f"mace {part}" for part in ("compared", "age", "why", "epsilon")],
+    "mace": [f"mace {part}" for part in ("compared", "age", "why")],
     "multiplicity": ["multiplicity"],
     "performance": [
         *(f"oracle {data}" for data in ("credit", "compas", "adult")),

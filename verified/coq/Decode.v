@@ -7,6 +7,7 @@
 From Coq Require Import String Ascii Orders Mergesort FMapPositive.
 From Coq Require Import QArith Qabs Qminmax Qround ZArith List Bool.
 From Cfxc Require Import Semantics Features Payments Forms Checker Rows Scopes Regions Claims.
+From Cfxc Require Rounding.
 Import ListNotations.
 Open Scope Q_scope.
 Open Scope string_scope.
@@ -1007,7 +1008,7 @@ Definition inside_of (r : region) (j : json) : result (nat * list (nat * Q)) :=
 
 (** ** The certificate *)
 
-Inductive meaning := Real | Floats (kind : string).
+Inductive meaning := Real | Floats (kind : Rounding.floats).
 
 Definition far : Q := pow2 1000.
 
@@ -1121,8 +1122,9 @@ Definition decode (j : json) : result (certificate * meaning) :=
       take _ from prelude space made_ model;
       take semantics from text semantics "semantics: of no known kind";
       take means from if String.eqb semantics "real" then Fine Real
-                      else if String.eqb semantics "float" || String.eqb semantics "float32"
-                      then Fine (Floats semantics) else Wrong "semantics: of no known kind";
+                      else if String.eqb semantics "float" then Fine (Floats Rounding.Doubles)
+                      else if String.eqb semantics "float32" then Fine (Floats Rounding.Singles)
+                      else Wrong "semantics: of no known kind";
       take (q, cs, d) from question_of features program_j question_j;
       need all_read d (constraints q) or "program: nothing reads some entry";
       take p from proof_of q cs d proof_j;
@@ -1163,21 +1165,31 @@ Definition decode (j : json) : result (certificate * meaning) :=
 
 (** ** The verdict on a file *)
 
-Definition verdict_on (j : json) : result certificate :=
-  take (c, means) from decode j;
-  need question_ok (asked c) or "question: not well formed";
-  need claim_ok c or "claim: the witness or the numbers do not hold";
-  need covers c or "proof: it does not close all parts";
-  match means with
-  | Real => Fine c
-  | Floats _ => Beyond_ "rounding (all else was checked, and holds)"
+Definition slack_fits (c : certificate) (m : meaning) : bool :=
+  match m with
+  | Real => Qeqb (slack (asked c)) 0
+  | Floats f => Rounding.slack_ok c f
   end.
 
-Theorem verdict_checked j c : verdict_on j = Fine c -> check c = true.
+Definition verdict_on (j : json) : result (certificate * meaning) :=
+  take (c, means) from decode j;
+  need question_ok (asked c) or "question: not well formed";
+  need slack_fits c means or "question.slack: it must be 0, or what rounding may do and explains";
+  need claim_ok c or "claim: the witness or the numbers do not hold";
+  need covers c or "proof: it does not close all parts";
+  Fine (c, means).
+
+(** What is accepted was checked: so the theorems of Soundness.v hold of it and, in floats, those of
+    RoundingProofs.v. *)
+
+Theorem verdict_checked j c m : verdict_on j = Fine (c, m) ->
+  check c = true /\ match m with Real => slack (asked c) == 0 | Floats f => Rounding.slack_ok c f = true end.
 Proof.
-  unfold verdict_on, check. destruct (decode j) as [[d m]| |]; cbn [bind]; try discriminate.
+  unfold verdict_on, check. destruct (decode j) as [[d n]| |]; cbn [bind]; try discriminate.
   destruct (question_ok (asked d)) eqn:Q; try discriminate.
+  destruct (slack_fits d n) eqn:S; try discriminate.
   destruct (claim_ok d) eqn:C; try discriminate.
   destruct (covers d) eqn:V; try discriminate.
-  destruct m; try discriminate. intro H. injection H as <-. rewrite Q, C, V. reflexivity.
+  intro H. injection H as <- <-. rewrite Q, C, V. split; [reflexivity|].
+  destruct n; [apply Qeq_bool_eq; exact S|exact S].
 Qed.

@@ -17,8 +17,10 @@ let is_hashed j =
       | _ -> false)
   | _ -> false
 
-let told c =
+let told (c, means) =
   let number q = Nums.q_to_string q in
+  (match means with Real -> "" | Floats Doubles -> "in doubles, " | Floats Singles -> "in single floats, ")
+  ^
   match c.claimed with
   | Optimal ->
       Printf.sprintf "optimal: distance %s, lower bound %s, epsilon %s" (number c.stated_distance)
