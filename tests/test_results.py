@@ -18,7 +18,7 @@ OLDER = {
     "l2c": [
         f"l2c {part}"
         for part in (
-            "speed", "trees", "shifted", "seeds",
+            "trees", "shifted", "seeds",
         )
     ],
     "mace": [f"mace {part}" for part in ("compared", "age", "why")],
