@@ -747,8 +747,8 @@ Fixpoint judge (t : truth) : bool * bool :=
   | Nonneg f => (surely f false, perhaps f false)
   | Positive f => (surely f true, perhaps f true)
   | Not t => let (sure, may) := judge t in (negb may, negb sure)
-  | And ts => (forallb (fun t => fst (judge t)) ts, forallb (fun t => snd (judge t)) ts)
-  | Or ts => (existsb (fun t => fst (judge t)) ts, existsb (fun t => snd (judge t)) ts)
+  | And ts => let found := map judge ts in (forallb fst found, forallb snd found)
+  | Or ts => let found := map judge ts in (existsb fst found, existsb snd found)
   end.
 
 End Truths.

@@ -207,12 +207,18 @@ Definition near_enough (c : certificate) : bool :=
   let keep := if squared (metric (asked c)) then keep * keep else keep in
   Qle_bool (stated_distance c * keep) (lower c).
 
+(** No float32 is as large as [2 ^ 128]. *)
+
+Definition singles_fit (p : program) (x : point) : bool :=
+  forallb (fun t => match fst t with Image Single _ => small_single (snd t) | _ => true end)
+          (combine (made p) (zs_of p x)).
+
 Definition claim_ok (c : certificate) : bool :=
   Qle_bool 0 (lower c) && Qle_bool (lower c) (ball c) && Qle_bool 0 (gap_ c) && Qltb (gap_ c) 1 &&
   match claimed c with
   | Infeasible => beyond_all c
   | s =>
-      answers (asked c) (inside_ c) (witness c) &&
+      answers (asked c) (inside_ c) (witness c) && singles_fit (prog (asked c)) (witness c) &&
       Qeqb (total (context_of c []) (changes (fs (asked c)) (witness c))) (stated_distance c) &&
       Qle_bool (lower c) (stated_distance c) &&
       match s with Optimal => near_enough c | _ => true end

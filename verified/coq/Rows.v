@@ -133,6 +133,14 @@ Qed.
 
 (** ** Lemma 5: verdicts on conditions *)
 
+Lemma forallb_map {A B} (g : B -> bool) (f : A -> B) l :
+  forallb g (map f l) = forallb (fun a => g (f a)) l.
+Proof. induction l as [|a l IH]; cbn; [reflexivity|]. rewrite IH. reflexivity. Qed.
+
+Lemma existsb_map {A B} (g : B -> bool) (f : A -> B) l :
+  existsb g (map f l) = existsb (fun a => g (f a)) l.
+Proof. induction l as [|a l IH]; cbn; [reflexivity|]. rewrite IH. reflexivity. Qed.
+
 Lemma judge_sound (upto : form -> option Q) t :
   (forall f w, upto f = Some w -> worth v f <= w) ->
   (fst (judge upto t) = true -> true_at p x t = true) /\
@@ -161,9 +169,9 @@ Proof.
       destruct (true_at p x t); [|reflexivity]. rewrite IH2 in H; [discriminate|reflexivity].
     + apply negb_true_iff in H. apply negb_true_iff.
       destruct sure; [|reflexivity]. rewrite IH1 in H; [discriminate|reflexivity].
-  - cbn [fst snd]. rewrite Forall_forall in IH. split; intro H; rewrite forallb_forall in *;
+  - cbv zeta. cbn [fst snd]. rewrite !forallb_map. rewrite Forall_forall in IH. split; intro H; rewrite forallb_forall in *;
       intros t I; destruct (IH t I) as [A B]; specialize (H t I); auto.
-  - cbn [fst snd]. rewrite Forall_forall in IH. split; intro H; apply existsb_exists in H as (t & I & H);
+  - cbv zeta. cbn [fst snd]. rewrite !existsb_map. rewrite Forall_forall in IH. split; intro H; apply existsb_exists in H as (t & I & H);
       apply existsb_exists; exists t; destruct (IH t I) as [A B]; auto.
 Qed.
 

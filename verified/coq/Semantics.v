@@ -223,7 +223,8 @@ Fixpoint reached (t : tree) (x : point) (zs : list Q) : list Q :=
 Definition column (ts : list tree) (c : nat) (x : point) (zs : list Q) : Q :=
   sum (map (fun t => nth c (reached t x zs) 0) ts).
 
-(** What is made of z.  Of a product, and of [Form], it is z. *)
+(** What is made of z.  Of a product, and of [Form], it is z.  The float32 has no largest one here:
+    the checker refuses witnesses, and ranges in proofs, with one of [2 ^ 128] or more. *)
 
 Definition image (c : curve) (z : Q) : Q :=
   match c with
