@@ -15,26 +15,22 @@ Inductive fact :=
   | Beyond (k : nat) (c : Q)        (* z > c *)
   | Within (h : nat).               (* within reach of hull h *)
 
-Fixpoint sign_of (k : nat) (l : list fact) : option bool :=
+(** What the last fact says of which [pick] takes something. *)
+
+Fixpoint first_some {A} (pick : fact -> option A) (l : list fact) : option A :=
   match l with
   | [] => None
-  | Sign i up :: l => if Nat.eqb i k then Some up else sign_of k l
-  | _ :: l => sign_of k l
+  | f :: l => match pick f with Some a => Some a | None => first_some pick l end
   end.
 
-Fixpoint most_of (k : nat) (l : list fact) : option Q :=
-  match l with
-  | [] => None
-  | AtMost i c :: l => if Nat.eqb i k then Some c else most_of k l
-  | _ :: l => most_of k l
-  end.
+Definition sign_of (k : nat) := first_some (fun f =>
+  match f with Sign i up => if Nat.eqb i k then Some up else None | _ => None end).
 
-Fixpoint beyond_of (k : nat) (l : list fact) : option Q :=
-  match l with
-  | [] => None
-  | Beyond i c :: l => if Nat.eqb i k then Some c else beyond_of k l
-  | _ :: l => beyond_of k l
-  end.
+Definition most_of (k : nat) := first_some (fun f =>
+  match f with AtMost i c => if Nat.eqb i k then Some c else None | _ => None end).
+
+Definition beyond_of (k : nat) := first_some (fun f =>
+  match f with Beyond i c => if Nat.eqb i k then Some c else None | _ => None end).
 
 Definition is_within (h : nat) (l : list fact) : bool :=
   existsb (fun f => match f with Within i => Nat.eqb i h | _ => false end) l.
@@ -226,22 +222,22 @@ Definition label_range (p : part) (g : list (nat * Q)) : between :=
   | _, _ => None
   end.
 
-Fixpoint over_numbers (j : nat) (parts : list part) (f : form) : between * form :=
+(** The factors of all numbers, and those of all labels, feature by feature; and what is left. *)
+
+Fixpoint number_slots (j : nat) (parts : list part) (f : form) : list Q * form :=
   match parts with
-  | [] => (Some (0, 0), f)
-  | p :: parts =>
+  | [] => ([], f)
+  | _ :: parts =>
       let (a, f) := split_number j f in
-      let (rest, f) := over_numbers (S j) parts f in
-      (plus_between (number_range p a) rest, f)
+      let (rest, f) := number_slots (S j) parts f in (a :: rest, f)
   end.
 
-Fixpoint over_labels (j : nat) (parts : list part) (f : form) : between * form :=
+Fixpoint label_slots (j : nat) (parts : list part) (f : form) : list (list (nat * Q)) * form :=
   match parts with
-  | [] => (Some (0, 0), f)
-  | p :: parts =>
+  | [] => ([], f)
+  | _ :: parts =>
       let (g, f) := split_labels j f in
-      let (rest, f) := over_labels (S j) parts f in
-      (plus_between (label_range p g) rest, f)
+      let (rest, f) := label_slots (S j) parts f in (g :: rest, f)
   end.
 
 Definition images (e : entry) (b : Q * Q) : Q * Q :=
@@ -275,10 +271,12 @@ Definition term_range (known : spans) (t : source * Q) : between :=
 
 Definition range (known : spans) (f : form) : between :=
   let (one, f) := split_one f in
-  let (xs, f) := over_numbers 0 parts f in
-  let (ls, f) := over_labels 0 parts f in
+  let (xs, f) := number_slots 0 parts f in
+  let (gs, f) := label_slots 0 parts f in
   plus_between (Some (one, one))
-    (plus_between xs (plus_between ls (sum_between (map (term_range known) f)))).
+    (plus_between (sum_between (map (fun t => number_range (fst t) (snd t)) (combine parts xs)))
+       (plus_between (sum_between (map (fun t => label_range (fst t) (snd t)) (combine parts gs)))
+          (sum_between (map (term_range known) f)))).
 
 (** Where a product, less multiples of its factors, is least and largest. *)
 
@@ -568,22 +566,6 @@ Definition slot_worths (s : slot) (p : part) : option worths :=
       Some (map (fun i => (factor_of i (factors_ s),
                            priced (price_ s) (change (feature_ s) (Lab i)))) ls)
   | _, _, _ => None
-  end.
-
-Fixpoint number_slots (j : nat) (parts : list part) (f : form) : list Q * form :=
-  match parts with
-  | [] => ([], f)
-  | _ :: parts =>
-      let (a, f) := split_number j f in
-      let (rest, f) := number_slots (S j) parts f in (a :: rest, f)
-  end.
-
-Fixpoint label_slots (j : nat) (parts : list part) (f : form) : list (list (nat * Q)) * form :=
-  match parts with
-  | [] => ([], f)
-  | _ :: parts =>
-      let (g, f) := split_labels j f in
-      let (rest, f) := label_slots (S j) parts f in (g :: rest, f)
   end.
 
 (** The multipliers' part in the price of a feature. *)

@@ -6,15 +6,6 @@ From Cfxc Require Import Semantics Features FeaturesProofs Payments PaymentsProo
 Import ListNotations.
 Open Scope Q_scope.
 
-Definition number_of (v : value) : Q := match v with Num q => q | Lab _ => 0 end.
-Definition labels_of (g : list (nat * Q)) (v : value) : Q :=
-  match v with Lab i => factor_of i g | Num _ => 0 end.
-
-Definition numbers_worth (xs : list Q) (y : point) : Q :=
-  sum (map (fun t => fst t * number_of (snd t)) (combine xs y)).
-Definition labels_worths (gs : list (list (nat * Q))) (y : point) : Q :=
-  sum (map (fun t => labels_of (fst t) (snd t)) (combine gs y)).
-
 Section Most.
 
 Variables (c : context) (x : point) (zs : list Q) (in_hull : nat -> Prop).
@@ -32,57 +23,6 @@ Hypothesis Rows : forall f s, In (f, s) (rows c) -> 0 <= worth v f /\ (s = true 
 Hypothesis Faces : forall h f, In (h, f) (faces c) -> in_hull h -> 0 <= worth v f.
 
 (** ** Features *)
-
-Definition suffix (j : nat) (y : point) : Prop :=
-  forall i w, nth_error y i = Some w -> nth_error x (j + i) = Some w.
-
-Lemma suffix_next j w y : suffix j (w :: y) -> nth_error x j = Some w /\ suffix (S j) y.
-Proof.
-  intro H. split; [specialize (H 0%nat w eq_refl); rewrite Nat.add_0_r in H; exact H|].
-  intros i u E. rewrite Nat.add_succ_comm. apply (H (S i)). exact E.
-Qed.
-
-Lemma number_slots_worth (ps : list part) : forall j y f, suffix j y -> length y = length ps ->
-  let (xs, r) := number_slots j ps f in
-  worth v f == numbers_worth xs y + worth v r /\ length xs = length ps.
-Proof.
-  induction ps as [|p ps IH]; intros j y f S L; cbn [number_slots].
-  - unfold numbers_worth. cbn. split; [lra|reflexivity].
-  - destruct y as [|w y]; [discriminate|]. apply suffix_next in S as [N S].
-    pose proof (split_number_worth c x zs j f) as W. destruct (split_number j f) as [a f'].
-    specialize (IH (Datatypes.S j) y f' S ltac:(cbn in L; lia)).
-    destruct (number_slots (Datatypes.S j) ps f') as [xs r]. destruct IH as [E Len].
-    split; [|cbn; lia]. unfold numbers_worth in *. cbn [combine map]. rewrite sum_cons.
-    cbn [fst snd].
-    assert (Nw : number_at x j = number_of w).
-    { unfold number_at. rewrite N. destruct w; reflexivity. }
-    unfold Ranges.v in W. rewrite W, E, Nw. lra.
-Qed.
-
-Lemma labels_worth_number j q g : nth_error x j = Some (Num q) -> labels_worth x j g == 0.
-Proof.
-  intro E. unfold labels_worth. induction g as [|[l a] g IH]; [reflexivity|].
-  cbn [map]. rewrite sum_cons, IH. cbn [fst snd]. unfold has_label, label_at. rewrite E. lra.
-Qed.
-
-Lemma label_slots_worth (ps : list part) : forall j y f, suffix j y -> length y = length ps ->
-  let (gs, r) := label_slots j ps f in
-  worth v f == labels_worths gs y + worth v r /\ length gs = length ps.
-Proof.
-  induction ps as [|p ps IH]; intros j y f S L; cbn [label_slots].
-  - unfold labels_worths. cbn. split; [lra|reflexivity].
-  - destruct y as [|w y]; [discriminate|]. apply suffix_next in S as [N S].
-    pose proof (split_labels_worth c x zs j f) as W. destruct (split_labels j f) as [g f'].
-    specialize (IH (Datatypes.S j) y f' S ltac:(cbn in L; lia)).
-    destruct (label_slots (Datatypes.S j) ps f') as [gs r]. destruct IH as [E Len].
-    split; [|cbn; lia]. unfold labels_worths in *. cbn [combine map]. rewrite sum_cons.
-    cbn [fst snd].
-    assert (Lw : labels_worth x j g == labels_of g w).
-    { destruct w as [q|i]; cbn [labels_of].
-      - apply (labels_worth_number j q). exact N.
-      - apply labels_worth_at. exact N. }
-    unfold Ranges.v in W. rewrite W, E, Lw. lra.
-Qed.
 
 Variable by_ : multipliers.
 Hypothesis Ok : multipliers_ok c by_ = true.
@@ -587,11 +527,11 @@ Proof.
     [|discriminate].
   pose proof (take_all_sound c x zs known K Z _ _ _ _ _ Et) as T.
   pose proof (split_one_worth c x zs f2) as S1. destruct (split_one f2) as [one f3].
-  assert (Sx : suffix 0 x) by (intros i u E; exact E).
+  assert (Sx : suffix x 0 x) by (intros i u E; exact E).
   assert (Lx : length x = length parts) by (apply (forall2_length in_part); exact P).
-  pose proof (number_slots_worth parts 0 x f3 Sx Lx) as S2.
+  pose proof (number_slots_worth c x zs parts 0 x f3 Sx Lx) as S2.
   destruct (number_slots 0 parts f3) as [xs f4]. destruct S2 as [S2 L2].
-  pose proof (label_slots_worth parts 0 x f4 Sx Lx) as S3.
+  pose proof (label_slots_worth c x zs parts 0 x f4 Sx Lx) as S3.
   destruct (label_slots 0 parts f4) as [gs f5]. destruct S3 as [S3 L3].
   destruct (forallb is_column f5) eqn:Col; [|discriminate].
   destruct (ensemble_pieces _ _ _ _ _ _ _ f5 0 0 (trees (prg c))) as [ws|] eqn:Ee; [|discriminate].
@@ -605,7 +545,7 @@ Proof.
   set (ms := tm ++ marks_of sl x).
   assert (M : Forall2 sound_piece (map Tree_piece ws ++ map Slot_piece sl) ms) by (apply Forall2_app; assumption).
   assert (Added : worth v f + gain + budget by_ * radius c <= value + one + added ms).
-  { unfold ms. rewrite added_app, A1, A2. unfold Ranges.v in S1. rewrite S1, S2, S3 in T. lra. }
+  { unfold ms. rewrite added_app, A1, A2. unfold Ranges.v in S1, S2, S3. rewrite S1, S2, S3 in T. lra. }
   assert (Paid : paid ms <= budget by_ * away_x).
   { unfold ms. rewrite paid_app, P2.
     pose proof peaks_paid as Pk. pose proof ok_budget as Bu.

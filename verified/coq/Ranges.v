@@ -5,6 +5,15 @@ From Cfxc Require Import Semantics Features FloatsProofs FeaturesProofs Forms Pa
 Import ListNotations.
 Open Scope Q_scope.
 
+Definition number_of (v : value) : Q := match v with Num q => q | Lab _ => 0 end.
+Definition labels_of (g : list (nat * Q)) (v : value) : Q :=
+  match v with Lab i => factor_of i g | Num _ => 0 end.
+
+Definition numbers_worth (xs : list Q) (y : point) : Q :=
+  sum (map (fun t => fst t * number_of (snd t)) (combine xs y)).
+Definition labels_worths (gs : list (list (nat * Q))) (y : point) : Q :=
+  sum (map (fun t => labels_of (fst t) (snd t)) (combine gs y)).
+
 Section Ranges.
 
 Variables (c : context) (x : point) (zs : list Q) (in_hull : nat -> Prop).
@@ -26,27 +35,30 @@ Definition facts_hold (l : list fact) : Prop := Forall fact_holds l.
 Definition spans_hold (known : spans) : Prop :=
   forall k lo hi, nth_error known k = Some (lo, hi) -> lo <= z_of k /\ z_of k <= hi.
 
+Lemma first_some_in {A} (pick : fact -> option A) l a :
+  first_some pick l = Some a -> exists f, In f l /\ pick f = Some a.
+Proof.
+  induction l as [|f l IH]; cbn; [discriminate|].
+  destruct (pick f) as [b|] eqn:E.
+  - intro H. injection H as <-. exists f. auto.
+  - intro H. destruct (IH H) as (g & I & P). exists g. auto.
+Qed.
+
+Ltac of_fact L H :=
+  apply first_some_in in H as (f & I & P); unfold facts_hold in L; rewrite Forall_forall in L;
+  specialize (L f I); destruct f as [i u|i c0|i c0|h]; try discriminate;
+  match type of P with context [Nat.eqb ?a ?b] => destruct (Nat.eqb_spec a b) end;
+  try discriminate; injection P as <-; subst; exact L.
+
 Lemma sign_of_holds k l up : facts_hold l -> sign_of k l = Some up ->
   if up then 0 <= z_of k else z_of k <= 0.
-Proof.
-  induction 1 as [|f l F _ IH]; cbn; [discriminate|].
-  destruct f as [i u|i q|i q|h]; auto.
-  destruct (Nat.eqb_spec i k); auto. injection 1 as <-. subst. exact F.
-Qed.
+Proof. intros L H. of_fact L H. Qed.
 
 Lemma most_of_holds k l q : facts_hold l -> most_of k l = Some q -> z_of k <= q.
-Proof.
-  induction 1 as [|f l F _ IH]; cbn; [discriminate|].
-  destruct f as [i u|i r|i r|h]; auto.
-  destruct (Nat.eqb_spec i k); auto. injection 1 as <-. subst. exact F.
-Qed.
+Proof. intros L H. of_fact L H. Qed.
 
 Lemma beyond_of_holds k l q : facts_hold l -> beyond_of k l = Some q -> q < z_of k.
-Proof.
-  induction 1 as [|f l F _ IH]; cbn; [discriminate|].
-  destruct f as [i u|i r|i r|h]; auto.
-  destruct (Nat.eqb_spec i k); auto. injection 1 as <-. subst. exact F.
-Qed.
+Proof. intros L H. of_fact L H. Qed.
 
 Lemma is_within_holds h l : facts_hold l -> is_within h l = true -> in_hull h.
 Proof.
@@ -300,63 +312,91 @@ Proof.
   rewrite Nat.eqb_sym. destruct (Nat.eqb l i); rewrite IH; lra.
 Qed.
 
-Lemma number_range_lies j p a : nth_error parts j = Some p -> lies (a * number_at x j) (number_range p a).
+Definition suffix (j : nat) (y : point) : Prop :=
+  forall i w, nth_error y i = Some w -> nth_error x (j + i) = Some w.
+
+Lemma suffix_next j w y : suffix j (w :: y) -> nth_error x j = Some w /\ suffix (S j) y.
 Proof.
-  intro E. unfold number_range. destruct (Qeqb a 0) eqn:Z.
-  { compare_all. cbn. rewrite Z. split; lra. }
+  intro H. split; [specialize (H 0%nat w eq_refl); rewrite Nat.add_0_r in H; exact H|].
+  intros i u E. rewrite Nat.add_succ_comm. apply (H (S i)). exact E.
+Qed.
+
+Lemma number_slots_worth (ps : list part) : forall j y f, suffix j y -> length y = length ps ->
+  let (xs, r) := number_slots j ps f in
+  worth v f == numbers_worth xs y + worth v r /\ length xs = length ps.
+Proof.
+  induction ps as [|p ps IH]; intros j y f S L; cbn [number_slots].
+  - unfold numbers_worth. cbn. split; [lra|reflexivity].
+  - destruct y as [|w y]; [discriminate|]. apply suffix_next in S as [N S].
+    pose proof (split_number_worth j f) as W. destruct (split_number j f) as [a f'].
+    specialize (IH (Datatypes.S j) y f' S ltac:(cbn in L; lia)).
+    destruct (number_slots (Datatypes.S j) ps f') as [xs r]. destruct IH as [E Len].
+    split; [|cbn; lia]. unfold numbers_worth in *. cbn [combine map]. rewrite sum_cons.
+    cbn [fst snd].
+    assert (Nw : number_at x j = number_of w).
+    { unfold number_at. rewrite N. destruct w; reflexivity. }
+    rewrite W, E, Nw. lra.
+Qed.
+
+Lemma labels_worth_number j q g : nth_error x j = Some (Num q) -> labels_worth j g == 0.
+Proof.
+  intro E. unfold labels_worth. induction g as [|[l a] g IH]; [reflexivity|].
+  cbn [map]. rewrite sum_cons, IH. cbn [fst snd]. unfold has_label, label_at. rewrite E. lra.
+Qed.
+
+Lemma label_slots_worth (ps : list part) : forall j y f, suffix j y -> length y = length ps ->
+  let (gs, r) := label_slots j ps f in
+  worth v f == labels_worths gs y + worth v r /\ length gs = length ps.
+Proof.
+  induction ps as [|p ps IH]; intros j y f S L; cbn [label_slots].
+  - unfold labels_worths. cbn. split; [lra|reflexivity].
+  - destruct y as [|w y]; [discriminate|]. apply suffix_next in S as [N S].
+    pose proof (split_labels_worth j f) as W. destruct (split_labels j f) as [g f'].
+    specialize (IH (Datatypes.S j) y f' S ltac:(cbn in L; lia)).
+    destruct (label_slots (Datatypes.S j) ps f') as [gs r]. destruct IH as [E Len].
+    split; [|cbn; lia]. unfold labels_worths in *. cbn [combine map]. rewrite sum_cons.
+    cbn [fst snd].
+    assert (Lw : labels_worth j g == labels_of g w).
+    { destruct w as [q|i]; cbn [labels_of].
+      - apply (labels_worth_number j q). exact N.
+      - apply labels_worth_at. exact N. }
+    rewrite W, E, Lw. lra.
+Qed.
+
+(** A number, or a label, of a part. *)
+
+Lemma number_range_lies w p a : in_part w p -> lies (a * number_of w) (number_range p a).
+Proof.
+  intro I. unfold number_range. destruct (Qeqb a 0) eqn:E.
+  { compare_all. cbn. rewrite E. split; lra. }
   destruct p as [lo hi| |]; try exact Logic.I.
-  destruct (nth_error x j) as [w|] eqn:Ew.
-  - pose proof (in_parts_nth _ _ _ _ P Ew E) as I. destruct w as [q|]; cbn in I; [|contradiction].
-    rewrite (number_at_nth j q Ew). apply lies_scaled; tauto.
-  - exfalso. apply nth_error_None in Ew.
-    assert (j < length parts)%nat by (apply nth_error_Some; congruence).
-    pose proof (forall2_length _ _ _ P). lia.
+  destruct w as [q|i]; [|contradiction]. destruct I. apply lies_scaled; assumption.
 Qed.
 
-Lemma label_range_lies j p g : nth_error parts j = Some p -> lies (labels_worth j g) (label_range p g).
+Lemma label_range_lies w p g : in_part w p -> lies (labels_of g w) (label_range p g).
 Proof.
-  intro E. unfold label_range. destruct g as [|t g].
-  { unfold labels_worth. cbn. split; lra. }
+  intro I. unfold label_range. destruct g as [|t g].
+  { destruct w; cbn; split; lra. }
   destruct p as [|ls|]; try exact Logic.I.
-  destruct (nth_error x j) as [w|] eqn:Ew.
-  - pose proof (in_parts_nth _ _ _ _ P Ew E) as I. destruct w as [|i]; cbn in I; [contradiction|].
-    apply lies_eq with (factor_of i (t :: g)); [symmetry; apply labels_worth_at; exact Ew|].
-    apply lies_extreme. apply in_map_iff. eauto.
-  - exfalso. apply nth_error_None in Ew.
-    assert (j < length parts)%nat by (apply nth_error_Some; congruence).
-    pose proof (forall2_length _ _ _ P). lia.
+  destruct w as [q|i]; [contradiction|]. apply lies_extreme. apply in_map_iff. exists i. auto.
 Qed.
 
-Lemma over_numbers_lies j ps f :
-  (forall i p, nth_error ps i = Some p -> nth_error parts (j + i) = Some p) ->
-  let (b, r) := over_numbers j ps f in exists q, lies q b /\ worth v f == q + worth v r.
+Lemma numbers_lie xs : forall y ps, in_parts y ps -> length xs = length ps ->
+  lies (numbers_worth xs y) (sum_between (map (fun t => number_range (fst t) (snd t)) (combine ps xs))).
 Proof.
-  revert j f. induction ps as [|p ps IH]; intros j f H; cbn [over_numbers].
-  { exists 0. split; [cbn; lra|lra]. }
-  pose proof (split_number_worth j f) as S. destruct (split_number j f) as [a f'].
-  specialize (IH (Datatypes.S j) f').
-  destruct (over_numbers (Datatypes.S j) ps f') as [b r].
-  destruct IH as (q & Lq & Eq).
-  { intros i p' E. rewrite Nat.add_succ_comm. apply (H (Datatypes.S i)). exact E. }
-  exists (a * number_at x j + q). split; [|rewrite S, Eq; lra].
-  apply lies_plus; [|exact Lq]. apply number_range_lies.
-  specialize (H 0%nat p eq_refl). rewrite Nat.add_0_r in H. exact H.
+  induction xs as [|a xs IH]; intros y ps I L; destruct I as [|w p y ps W I]; try discriminate L;
+    [cbn; split; lra|].
+  unfold numbers_worth. cbn [combine map sum_between fst snd]. rewrite sum_cons.
+  apply lies_plus; [apply number_range_lies; exact W|]. apply IH; [exact I|cbn in L; lia].
 Qed.
 
-Lemma over_labels_lies j ps f :
-  (forall i p, nth_error ps i = Some p -> nth_error parts (j + i) = Some p) ->
-  let (b, r) := over_labels j ps f in exists q, lies q b /\ worth v f == q + worth v r.
+Lemma labels_lie gs : forall y ps, in_parts y ps -> length gs = length ps ->
+  lies (labels_worths gs y) (sum_between (map (fun t => label_range (fst t) (snd t)) (combine ps gs))).
 Proof.
-  revert j f. induction ps as [|p ps IH]; intros j f H; cbn [over_labels].
-  { exists 0. split; [cbn; lra|lra]. }
-  pose proof (split_labels_worth j f) as S. destruct (split_labels j f) as [g f'].
-  specialize (IH (Datatypes.S j) f').
-  destruct (over_labels (Datatypes.S j) ps f') as [b r].
-  destruct IH as (q & Lq & Eq).
-  { intros i p' E. rewrite Nat.add_succ_comm. apply (H (Datatypes.S i)). exact E. }
-  exists (labels_worth j g + q). split; [|rewrite S, Eq; lra].
-  apply lies_plus; [|exact Lq]. apply label_range_lies.
-  specialize (H 0%nat p eq_refl). rewrite Nat.add_0_r in H. exact H.
+  induction gs as [|g gs IH]; intros y ps I L; destruct I as [|w p y ps W I]; try discriminate L;
+    [cbn; split; lra|].
+  unfold labels_worths. cbn [combine map sum_between fst snd]. rewrite sum_cons.
+  apply lies_plus; [apply label_range_lies; exact W|]. apply IH; [exact I|cbn in L; lia].
 Qed.
 
 Lemma image_mono e a b : a <= b -> image e a <= image e b.
@@ -402,12 +442,16 @@ Qed.
 Lemma range_lies f : lies (worth v f) (range c facts parts near known f).
 Proof.
   unfold range. pose proof (split_one_worth f) as S1. destruct (split_one f) as [one f1].
-  pose proof (over_numbers_lies 0 parts f1 (fun i p H => H)) as S2.
-  destruct (over_numbers 0 parts f1) as [b2 f2]. destruct S2 as (q2 & L2 & E2).
-  pose proof (over_labels_lies 0 parts f2 (fun i p H => H)) as S3.
-  destruct (over_labels 0 parts f2) as [b3 f3]. destruct S3 as (q3 & L3 & E3).
-  apply lies_eq with (one + (q2 + (q3 + worth v f3))); [rewrite S1, E2, E3; lra|].
-  apply lies_plus; [cbn; lra|]. apply lies_plus; [exact L2|]. apply lies_plus; [exact L3|].
+  assert (Sx : suffix 0 x) by (intros i u E; exact E).
+  assert (Lx : length x = length parts) by (apply (forall2_length in_part); exact P).
+  pose proof (number_slots_worth parts 0 x f1 Sx Lx) as S2.
+  destruct (number_slots 0 parts f1) as [xs f2]. destruct S2 as [E2 L2].
+  pose proof (label_slots_worth parts 0 x f2 Sx Lx) as S3.
+  destruct (label_slots 0 parts f2) as [gs f3]. destruct S3 as [E3 L3].
+  apply lies_eq with (one + (numbers_worth xs x + (labels_worths gs x + worth v f3)));
+    [rewrite S1, E2, E3; lra|].
+  apply lies_plus; [cbn; lra|]. apply lies_plus; [apply numbers_lie; assumption|].
+  apply lies_plus; [apply labels_lie; assumption|].
   unfold worth. apply lies_sum. intros t _. apply term_range_lies.
 Qed.
 
