@@ -68,10 +68,10 @@ FULL = {
         "eicfx.py --part acquisition --seeds 3", "eicfx.py --part shared", "eicfx.py --part speed",
     ],
     "ceocl": [
-        "criteria.py --ways plain,free,hull,dice",
-        "criteria.py --part settings --ways plain,free,hull",
+        "criteria.py --ways plain,free,hull,dice --seconds 3",
+        "criteria.py --part settings --ways plain,free,hull --dice 0 --seconds 3",
         "criteria.py --part diverse --seconds 3", "criteria.py --part hull",
-        "criteria.py --part baselines", "hulls.py", "case_study.py",
+        "criteria.py --part baselines --seconds 3", "hulls.py", "case_study.py",
     ],
     "l2c": [
         "l2c.py --part tables --people 60",

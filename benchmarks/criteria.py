@@ -16,7 +16,6 @@ from __future__ import annotations
 import resource
 import sys
 import time
-import warnings
 from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -97,7 +96,8 @@ EDGE = 2e-6  # of a range: what a solver's tolerance makes of a threshold
 FAR = 10**9  # of numbers that nothing bounds
 AS_THEIRS = 1e-4  # of a range: by how much the paper's answers differ at least
 HEAD = ["data", "model", "k", "who", "people", "found", "valid", "cat. prox.", "cont. prox.",
-        "sparsity", "cat. div.", "cont. div.", "proved", "s per answer", "most"]  # fmt: skip
+        "sparsity", "cat. div.", "cont. div.", "sparsity div.", "proved", "s per answer",
+        "most"]  # fmt: skip
 
 
 def fitted(data: Table, model: Any) -> Any:
@@ -112,12 +112,11 @@ def fitted(data: Table, model: Any) -> Any:
 def figures(
     space: cfxc.FeatureSpace, people: pd.DataFrame, answers: list[pd.DataFrame], model: Any
 ) -> list[str]:
-    """The measures of the paper, averaged over people with an answer.
+    """The measures of the paper: means over people with an answer, in brackets standard errors.
 
     The paper adds numbers' changes up (its table 5 shows it), where ``metrics`` takes their mean.
     """
     rows: list[list[float]] = []
-    warnings.filterwarnings("ignore", "Mean of empty slice")  # of no categories, or one answer
     numbers = sum(not feature.is_symbolic for feature in space)
     for i, found in enumerate(answers):
         if not len(found):
@@ -134,10 +133,12 @@ def figures(
                 numbers * metrics.continuous_diversity(space, found, scale="none")
                 if several
                 else np.nan,
+                metrics.sparsity_diversity(space, found) if several else np.nan,
             ]
         )
-    means = np.nanmean(np.array(rows), axis=0) if rows else np.full(6, np.nan)
-    return ["" if np.isnan(one) else f"{one:,.2f}" for one in means]
+    return table_2.as_text(
+        [table_2.mean_and_error(each) for each in np.array(rows).reshape(-1, 7).T]
+    )
 
 
 def ours(
@@ -326,7 +327,11 @@ def _in_hull(cells: Sequence[str]) -> bool:
 
 
 def _at_least(ours: str, theirs: str) -> bool:
-    return float(ours.replace(",", "")) >= float(theirs.replace(",", ""))
+    return _mean(ours) >= _mean(theirs)
+
+
+def _mean(cell: str) -> float:
+    return float(cell.partition(" (")[0].replace(",", ""))
 
 
 def _theirs(own: Key, way: Way) -> tuple[float | None, ...] | None:
@@ -343,8 +348,9 @@ def _of_paper(own: Key, ways: str) -> Iterator[Row]:
     }
     for number, who in enumerate(shown):
         if paper is not None and shown[who]:
-            cells = ["" if x is None else f"{x:,.2f}" for x in paper[number]]
-            yield Row([*own, who, "30", "", "1.00", *cells, "", "", "", "", ""])
+            several = DIVERSITY[own[0], own[1]] if own[2] == "3" and not number else [None] * 3
+            cells = ["" if x is None else f"{x:,.2f}" for x in (*paper[number], *several)]
+            yield Row([*own, who, "30", "", "1.00", *cells, "", "", ""])
 
 
 def diverse(options: Any) -> Iterator[list[str]]:
@@ -479,10 +485,12 @@ def main() -> None:
     for each in shown:
         each.show()
     if options.markdown is not None:
-        seconds = f" --seconds {options.seconds:g}" * (
-            options.seconds != parser.get_default("seconds")
+        asked = "".join(
+            f" --{name} {value:g}" if isinstance(value, float) else f" --{name} {value}"
+            for name in ("data", "counts", "ways", "people", "dice", "seconds")
+            if (value := getattr(options, name)) != parser.get_default(name)
         )
-        told = circumstances(f"python benchmarks/criteria.py --part {options.part}{seconds}")
+        told = circumstances(f"python benchmarks/criteria.py --part {options.part}{asked}")
         text = "\n\n".join([told, *(each.markdown() for each in shown)])
         write_section(options.markdown, f"criteria {options.part}", text)
 

@@ -75,10 +75,14 @@ def measured(
             metrics.sparsity(where.space, person, found),
         ))  # fmt: skip
     valid = [one is not None and bool(where.predict(one)[0] == 1) for one in answers]
-    return [_mean(np.array(valid, float)), *map(_mean, np.array(rows).reshape(-1, 3).T)]
+    return [
+        mean_and_error(np.array(valid, float)),
+        *map(mean_and_error, np.array(rows).reshape(-1, 3).T),
+    ]
 
 
-def _mean(values: Array) -> Cell:
+def mean_and_error(values: Array) -> Cell:
+    """The mean of what is a number and its standard error; ``None`` if nothing is."""
     known = values[~np.isnan(values)]
     if not len(known):
         return None
