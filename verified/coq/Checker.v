@@ -3,7 +3,7 @@
     Numbers of lemmas are those of docs/reference/certificate-format.md. *)
 
 From Coq Require Import QArith Qabs Qminmax Qround ZArith List Bool.
-From Cfxc Require Import Semantics Features Payments Forms.
+From Cfxc Require Import Semantics Features Payments Forms Lines.
 Import ListNotations.
 Open Scope Q_scope.
 
@@ -208,6 +208,9 @@ Definition plus_between (a b : between) : between :=
 Definition scaled (a : Q) (b : Q * Q) : Q * Q :=
   let (l, h) := b in if Qle_bool 0 a then (a * l, a * h) else (a * h, a * l).
 
+Definition times (a : Q) (b : between) : between :=
+  match b with Some b => Some (scaled a b) | None => None end.
+
 Definition extreme (l : list Q) : between :=
   match smallest l, greatest l with Some a, Some b => Some (a, b) | _, _ => None end.
 
@@ -240,8 +243,19 @@ Fixpoint label_slots (j : nat) (parts : list part) (f : form) : list (list (nat 
       let (rest, f) := label_slots (S j) parts f in (g :: rest, f)
   end.
 
-Definition images (e : entry) (b : Q * Q) : Q * Q :=
-  (image (curve_of e) (fst b), image (curve_of e) (snd b)).
+(** What is made where z lies in a range; and of all but smooth functions, of a z. *)
+
+Definition plain (c : curve) (z : Q) : Q := image (F := no_functions) c z.
+
+Definition images (e : entry) (b : Q * Q) : between :=
+  match curve_of e with
+  | Smooth f =>
+      match value_down f (fst b), value_up f (snd b) with
+      | Some lo, Some hi => Some (lo, hi)
+      | _, _ => None
+      end
+  | c => Some (plain c (fst b), plain c (snd b))
+  end.
 
 Fixpoint sum_between (l : list between) : between :=
   match l with [] => Some (0, 0) | b :: l => plus_between b (sum_between l) end.
@@ -261,9 +275,9 @@ Definition tree_range (known : spans) (n col : nat) : between :=
 Definition term_range (known : spans) (t : source * Q) : between :=
   let (s, a) := t in
   match s with
-  | Column n col => match tree_range known n col with Some b => Some (scaled a b) | None => None end
+  | Column n col => times a (tree_range known n col)
   | Made k => match nth_error (made (prg c)) k, nth_error known k with
-              | Some e, Some b => Some (scaled a (images e b))
+              | Some e, Some b => times a (images e b)
               | _, _ => None
               end
   | _ => None
@@ -426,6 +440,17 @@ Definition inequality (c : context) (facts : list fact) (known : spans) (i : ine
               end
           | _, _, _, _ => None
           end
+      | Some (Image (Smooth f) z) =>
+          match nth_error known k with
+          | Some (lo, hi) =>
+              let side := if over then 1 else -1 in
+              match beside f over p q lo hi with
+              | Some least =>
+                  Some (add (add (constant (- least)) side (one_term (Made k) 1)) (- (side * p)) z)
+              | None => None
+              end
+          | None => None
+          end
       | _ => None
       end
   end.
@@ -454,8 +479,11 @@ Definition take_out (c : context) (known : spans) (k : nat) (f : form) : option 
   else
     match nth_error (made (prg c)) k, nth_error known k with
     | Some (Product _ _), Some (lo, hi) => Some (Qmax (a * lo) (a * hi), rest)
-    | Some (Image Step _), Some (lo, hi) =>
-        Some (Qmax (a * image Step lo) (a * image Step hi), rest)
+    | Some (Image Step _ as e), Some b | Some (Image (Smooth _) _ as e), Some b =>
+        match images e b with
+        | Some (lo, hi) => Some (Qmax (a * lo) (a * hi), rest)
+        | None => None
+        end
     | Some (Image Form z), Some _ => Some (0, add rest a z)
     | Some (Image Single z), Some (lo, hi) =>
         Some (Qabs a * (half_ulp * Qmax (Qabs lo) (Qabs hi) + half_least), add rest a z)

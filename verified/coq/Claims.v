@@ -1,7 +1,8 @@
 (** * Certificates, and the check of all that they claim *)
 
 From Coq Require Import QArith Qabs Qminmax Qround ZArith List Bool.
-From Cfxc Require Import Semantics Features Payments Forms Checker Rows Scopes Regions.
+From Cfxc Require Import Semantics Features Payments Forms Checker Rows Scopes Regions
+  Witness.
 Import ListNotations.
 Open Scope Q_scope.
 
@@ -144,22 +145,6 @@ Fixpoint may_all (l : features) (x : point) : bool :=
   | _, _ => false
   end.
 
-Definition wins (p : program) (t : target) (slack : Q) (x : point) : bool :=
-  let zs := zs_of p x in
-  let out r := form_at p x zs (nth r (outputs p) []) in
-  match t with
-  | Between lower upper =>
-      match lower with Some b => Qle_bool b (out 0%nat + slack) | None => true end &&
-      match upper with Some b => Qle_bool (out 0%nat) (b + slack) | None => true end
-  | Wins o margin least_score =>
-      let own := out o in
-      match least_score with Some b => Qle_bool b (own + slack) | None => true end &&
-      forallb (fun r => Nat.eqb r o ||
-                        let lead := own - out r - margin + slack in
-                        if Nat.ltb r o then Qltb 0 lead else Qle_bool 0 lead)
-              (seq 0 (length (outputs p)))
-  end.
-
 Definition lies_in (r : option region) (inside : option (nat * list (nat * Q))) (x : point) : bool :=
   match r with
   | None => true
@@ -171,9 +156,22 @@ Definition lies_in (r : option region) (inside : option (nat * list (nat * Q))) 
       end
   end.
 
+(** No float32 is as large as [2 ^ 128]. *)
+
+Definition singles_fit (p : program) (zs : spans) : bool :=
+  forallb (fun t => match fst t with
+                    | Image Single _ => small_single (fst (snd t)) && small_single (snd (snd t))
+                    | _ => true
+                    end) (combine (made p) zs).
+
 Definition answers (q : question) (inside : option (nat * list (nat * Q))) (x : point) : bool :=
-  may_all (fs q) x && wins (prog q) (goal q) (slack q) x &&
-  forallb (true_at (prog q) x) (constraints q) && lies_in (region_in q) inside x.
+  may_all (fs q) x && lies_in (region_in q) inside x &&
+  match spots (prog q) x with
+  | Some zs =>
+      wins (prog q) zs (goal q) (slack q) x &&
+      forallb (surely_true (prog q) zs x) (constraints q) && singles_fit (prog q) zs
+  | None => false
+  end.
 
 (** ** The claim *)
 
@@ -207,18 +205,12 @@ Definition near_enough (c : certificate) : bool :=
   let keep := if squared (metric (asked c)) then keep * keep else keep in
   Qle_bool (stated_distance c * keep) (lower c).
 
-(** No float32 is as large as [2 ^ 128]. *)
-
-Definition singles_fit (p : program) (x : point) : bool :=
-  forallb (fun t => match fst t with Image Single _ => small_single (snd t) | _ => true end)
-          (combine (made p) (zs_of p x)).
-
 Definition claim_ok (c : certificate) : bool :=
   Qle_bool 0 (lower c) && Qle_bool (lower c) (ball c) && Qle_bool 0 (gap_ c) && Qltb (gap_ c) 1 &&
   match claimed c with
   | Infeasible => beyond_all c
   | s =>
-      answers (asked c) (inside_ c) (witness c) && singles_fit (prog (asked c)) (witness c) &&
+      answers (asked c) (inside_ c) (witness c) &&
       Qeqb (total (context_of c []) (changes (fs (asked c)) (witness c))) (stated_distance c) &&
       Qle_bool (lower c) (stated_distance c) &&
       match s with Optimal => near_enough c | _ => true end

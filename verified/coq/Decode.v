@@ -590,21 +590,20 @@ Definition ensemble_of (cs : M.t column_) (j : json) : result (list tree * nat *
 
 (** ** The program *)
 
-Definition smooth (s : string) : bool :=
-  existsb (String.eqb s) ["exp"; "sigmoid"; "softplus"; "normal"].
+Definition curves : list (string * curve) :=
+  [("unit", Unit); ("step", Step); ("single", Single); ("form", Form); ("exp", Smooth Exp);
+   ("sigmoid", Smooth Sigmoid); ("softplus", Smooth Softplus); ("normal", Smooth Normal)].
+
+Definition curve_named (s : string) : option curve :=
+  option_map snd (find (fun t => String.eqb s (fst t)) curves).
 
 Definition entry_of (s : scope) (j : json) : result (entry * string) :=
   match j with
   | JList [JStr kind; a] =>
-      if smooth kind then Beyond_ "smooth functions"
-      else
-        take f from form_of s a;
-        let made c := Fine (Image c f, kind) in
-        if String.eqb kind "unit" then made Unit
-        else if String.eqb kind "step" then made Step
-        else if String.eqb kind "single" then made Single
-        else if String.eqb kind "form" then made Form
-        else Wrong "program.made: an unknown kind of source"
+      match curve_named kind with
+      | Some c => take f from form_of s a; Fine (Image c f, kind)
+      | None => Wrong "program.made: an unknown kind of source"
+      end
   | JList [JStr kind; i; m] =>
       need String.eqb kind "product" or "program.made: no entry";
       take i from whole i;
@@ -817,7 +816,9 @@ Definition ineq_of (n : naming) (t : trail) (name : string) (k : nat) (slopes : 
   else if is_ "most" then only (Nat.ltb k (so_far (in_scope n))) (Most_ k)
   else if is_ "over" || is_ "under" then
     match slopes with
-    | [p; q] => if kind_at n k "product" then Some (Plane k (is_ "over") p q) else None
+    | [p; q] =>
+        if kind_at n k "product" || existsb (kind_at n k) ["exp"; "sigmoid"; "softplus"; "normal"]
+        then Some (Plane k (is_ "over") p q) else None
     | _ => None
     end
   else None.

@@ -54,18 +54,18 @@ Definition float_up (w : width) (v : Q) : Q :=
 Definition float_down (w : width) (v : Q) : Q :=
   let q := pow2 (last_place w v) in Qred (inject_Z (Qfloor (v / q)) * q).
 
-Definition tiny : Q := pow2 (-1075).
+Definition least_double : Q := pow2 (-1075).
 
 (** The least value of the grid from [v] on or, if [strict], above [v], a double. *)
 
 Definition grid_up (n : numbers) (strict : bool) (v : Q) : option Q :=
   match step n with
-  | None => Some (float_up (bytes n) (if strict then v + tiny else v))
+  | None => Some (float_up (bytes n) (if strict then v + least_double else v))
   | Some s =>
       let from := Qceiling (v / s) in
       let upto := match bytes n with
                   | Bytes0 => from
-                  | w => Qceiling (float_up w (if strict then v + tiny else v) / s)
+                  | w => Qceiling (float_up w (if strict then v + least_double else v) / s)
                   end in
       let holds k := if strict then Qltb v (cell n s k) else Qle_bool v (cell n s k) in
       match earliest holds (from - 2) (Z.max from upto + 1) with

@@ -135,7 +135,7 @@ Proof.
     { apply past_later with x; [assumption |]. rewrite M. apply cell_mono; [assumption | lia]. }
     apply past_iff in C. congruence.
   - intros H. injection H as <-. pose proof tiny_pos as T. destruct strict; simpl.
-    + pose proof (float_up_ge (bytes n) (v + tiny)). split; [lra |].
+    + pose proof (float_up_ge (bytes n) (v + least_double)). split; [lra |].
       intros x F L. apply float_up_least; [assumption |].
       apply float_after_double with (bytes n); auto.
     + split; [apply float_up_ge |]. intros x F L. apply float_up_least; assumption.

@@ -473,14 +473,14 @@ Proof.
   intros D. apply Qeq_bool_eq in D. rewrite <- D. apply fl_is_float. discriminate.
 Qed.
 
-Lemma tiny_pos : 0 < tiny.
+Lemma tiny_pos : 0 < least_double.
 Proof. apply pow2_pos. Qed.
 
-Lemma tiny_half : pow2 (-1074) == 2 * tiny.
-Proof. unfold tiny. rewrite <- pow2_next. reflexivity. Qed.
+Lemma tiny_half : pow2 (-1074) == 2 * least_double.
+Proof. unfold least_double. rewrite <- pow2_next. reflexivity. Qed.
 
 Lemma float_after_double w c z :
-  is_double c = true -> is_float w z -> c < z -> c + tiny <= z.
+  is_double c = true -> is_float w z -> c < z -> c + least_double <= z.
 Proof.
   intros D F L. pose proof tiny_pos as T. pose proof tiny_half as H.
   destruct (float_multiple _ _ (double_is_float c D)) as [a A].

@@ -1,17 +1,20 @@
 (** * Lemmas 8 and 9: inequalities, and forms without what is made *)
 
 From Coq Require Import QArith Qabs Qminmax Qround ZArith List Bool Lqa Lia.
-From Cfxc Require Import Semantics Features FloatsProofs FeaturesProofs Forms Payments Checker Sums Balls Ranges.
+From Cfxc Require Import Semantics Lines LinesProofs Features FloatsProofs FeaturesProofs Forms Payments
+  Checker Sums Balls Ranges.
 Import ListNotations.
 Open Scope Q_scope.
 
 Section Inequalities.
 
+Context {Curves : functions}.
 Variables (c : context) (x : point) (zs : list Q) (in_hull : nat -> Prop).
 Variables (facts : list fact) (known : spans).
 Hypothesis F : facts_hold zs in_hull facts.
 Hypothesis K : spans_hold zs known.
 Hypothesis Z : forall k e, nth_error (made (prg c)) k = Some e -> z_of zs k == entry_at (prg c) x zs e.
+Hypothesis True_ : true_to Curves (prg c).
 
 Notation v := (source_at (prg c) x zs).
 
@@ -81,8 +84,8 @@ Proof.
     destruct (inner (prg c) k) as [f|] eqn:E; [|discriminate].
     destruct (nth_error known k) as [[lo hi]|] eqn:S; [|discriminate].
     destruct (K k lo hi S) as [L H].
-    destruct (Qltb lo 0 && Qltb 0 hi) eqn:T.
-    + apply andb_true_iff in T as [T1 T2]. compare_all. cbv zeta. injection 1 as <-.
+    destruct (Qltb lo 0 && Qltb 0 hi) eqn:Inner.
+    + apply andb_true_iff in Inner as [T1 T2]. compare_all. cbv zeta. injection 1 as <-.
       split; [|discriminate].
       rewrite !worth_add, worth_constant, worth_one_term, (inner_worth k f E), (unit_image k U).
       pose proof (chord_holds lo hi (z_of zs k) (fl Bytes8 (hi / (hi - lo))) L H T1 T2).
@@ -96,7 +99,16 @@ Proof.
     destruct (nth_error known k) as [[lo hi]|] eqn:S; [|discriminate]. injection 1 as <-.
     split; [|discriminate]. rewrite worth_add, worth_constant, (inner_worth k f E).
     destruct (K k lo hi S). lra.
-  - destruct (nth_error (made (prg c)) k) as [[|i m]|] eqn:E; try discriminate.
+  - destruct (nth_error (made (prg c)) k) as [[[| | | |f] z|i m]|] eqn:E; try discriminate.
+    { destruct (nth_error known k) as [[lo hi]|] eqn:S; [|discriminate].
+      cbv zeta. destruct (beside f over p q lo hi) as [least|] eqn:L; [|discriminate].
+      injection 1 as <-. split; [|discriminate]. destruct (K k lo hi S) as [L1 H1].
+      pose proof (beside_sound f _ (True_ k f z E) over p q lo hi least _ L L1 H1) as Line.
+      unfold side in Line.
+      rewrite !worth_add, worth_constant, worth_one_term, (made_image k _ E).
+      assert (Iz : worth v z == z_of zs k).
+      { apply inner_worth. unfold inner. rewrite E. reflexivity. }
+      rewrite Iz. cbn [curve_of image]. unfold value_of. set (s := if over then 1 else -1) in *. lra. }
     destruct (nth_error known i) as [[a b]|] eqn:Ki; [|discriminate].
     destruct (nth_error known m) as [[l h]|] eqn:Km; [|discriminate].
     destruct (nth_error (made (prg c)) i) as [[[] fi|]|] eqn:Ei; try discriminate.
@@ -176,7 +188,13 @@ Proof.
   destruct (nth_error known k) as [[lo hi]|] eqn:S;
     [|destruct e as [[] g|]; discriminate].
   destruct (K k lo hi S) as [L H].
-  destruct e as [[] g|i m]; cbn [curve_of] in I.
+  assert (Ends : forall lo' hi', images e (lo, hi) = Some (lo', hi') -> (exists g, e = Image Step g) \/
+    (exists h g, e = Image (Smooth h) g) -> Some (Qmax (a * lo') (a * hi'), rest) = Some (more, f') ->
+    worth v f <= more + worth v f').
+  { intros lo' hi' E' _ Eq. apply pair_inj in Eq as [<- <-].
+    pose proof (images_lie (prg c) k e lo hi _ True_ E L H) as Li. rewrite E' in Li. destruct Li as [L1 L2].
+    rewrite W, I. pose proof (between_ends a _ _ _ L1 L2). lra. }
+  destruct e as [[| | | |h] g|i m]; cbn [curve_of] in I.
   - specialize (In0 g (or_introl eq_refl)).
     unfold image in I. destruct (Qle_bool 0 lo) eqn:P.
     + intro Eq; apply pair_inj in Eq as [<- <-]. compare_all. rewrite W, I, worth_add, In0.
@@ -187,10 +205,8 @@ Proof.
         pose proof (between_ends a 0 hi _ M0 M1) as B. rewrite Qmult_0_r in B.
         rewrite (Q.max_comm 0 (a * hi)) in B. apply Qplus_le_compat; [exact B|apply Qle_refl].
       * rewrite (Q.max_r (z_of zs k) 0) by lra. lra.
-  - intro Eq; apply pair_inj in Eq as [<- <-]. rewrite W, I.
-    assert (A1 : image Step lo <= image Step (z_of zs k)) by (apply image_mono; exact L).
-    assert (A2 : image Step (z_of zs k) <= image Step hi) by (apply image_mono; exact H).
-    pose proof (between_ends a _ _ _ A1 A2). lra.
+  - intro Eq. destruct (images _ _) as [[lo' hi']|] eqn:E' in Eq; [|discriminate].
+    apply (Ends lo' hi' E'); [left; eauto|exact Eq].
   - specialize (In0 g (or_intror (or_introl eq_refl))).
     intro Eq; apply pair_inj in Eq as [<- <-]. rewrite W, I, worth_add, In0. unfold image.
     pose proof (single_error (z_of zs k)) as Er.
@@ -207,6 +223,8 @@ Proof.
     lra.
   - specialize (In0 g (or_intror (or_intror eq_refl))).
     intro Eq; apply pair_inj in Eq as [<- <-]. rewrite W, I, worth_add, In0. unfold image. lra.
+  - intro Eq. destruct (images _ _) as [[lo' hi']|] eqn:E' in Eq; [|discriminate].
+    apply (Ends lo' hi' E'); [right; eauto|exact Eq].
   - intro Eq; apply pair_inj in Eq as [<- <-]. rewrite W, I. unfold image.
     pose proof (between_ends a lo hi _ L H). lra.
 Qed.
@@ -217,7 +235,7 @@ Proof.
   induction n as [|n IH]; intros value f value' f'; cbn [take_all].
   - intro Eq; apply pair_inj in Eq as [<- <-]. lra.
   - destruct (take_out c known n f) as [[more g]|] eqn:E; [|discriminate].
-    intro T. apply IH in T. apply take_out_sound in E. lra.
+    intro T0. apply IH in T0. apply take_out_sound in E. lra.
 Qed.
 
 End Inequalities.

@@ -8,6 +8,7 @@ Open Scope Q_scope.
 
 Section Most.
 
+Context {Curves : functions}.
 Variables (c : context) (x : point) (zs : list Q) (in_hull : nat -> Prop).
 Hypothesis G : given c x.
 Variables (facts : list fact) (known : spans) (parts : list part).
@@ -16,6 +17,7 @@ Hypothesis K : spans_hold zs known.
 Hypothesis P : in_parts x parts.
 Hypothesis Cuts : forallb (forallb cuts_ok) (trees (prg c)) = true.
 Hypothesis Z : forall k e, nth_error (made (prg c)) k = Some e -> z_of zs k == entry_at (prg c) x zs e.
+Hypothesis True_ : true_to Curves (prg c).
 
 Notation v := (source_at (prg c) x zs).
 
@@ -521,11 +523,11 @@ Lemma most_sound only f w :
 Proof.
   unfold most. destruct (deltas_sound c x G parts P) as (near & -> & B).
   destruct (weigh c facts known (ineqs by_) f) as [f1|] eqn:Ew; [|discriminate].
-  destruct (weigh_sound c x zs in_hull facts known F K Z Rows Faces _ _ _ ok_ineqs Ew)
+  destruct (weigh_sound c x zs in_hull facts known F K Z True_ Rows Faces _ _ _ ok_ineqs Ew)
     as (gain & W & G0 & G1).
   destruct (take_all c known (length (made (prg c))) (budget by_ * radius c) f1) as [[value f2]|] eqn:Et;
     [|discriminate].
-  pose proof (take_all_sound c x zs known K Z _ _ _ _ _ Et) as T.
+  pose proof (take_all_sound c x zs known K Z True_ _ _ _ _ _ Et) as T.
   pose proof (split_one_worth c x zs f2) as S1. destruct (split_one f2) as [one f3].
   assert (Sx : suffix x 0 x) by (intros i u E; exact E).
   assert (Lx : length x = length parts) by (apply (forall2_length in_part); exact P).

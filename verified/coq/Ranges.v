@@ -1,7 +1,8 @@
 (** * Lemma 4: leaves that a part meets, and ranges of what is made *)
 
 From Coq Require Import QArith Qabs Qminmax Qround ZArith List Bool Lqa Lia.
-From Cfxc Require Import Semantics Features FloatsProofs FeaturesProofs Forms Payments Checker Sums Balls.
+From Cfxc Require Import Semantics Lines LinesProofs Features FloatsProofs FeaturesProofs Forms Payments
+  Checker Sums Balls.
 Import ListNotations.
 Open Scope Q_scope.
 
@@ -14,10 +15,32 @@ Definition numbers_worth (xs : list Q) (y : point) : Q :=
 Definition labels_worths (gs : list (list (nat * Q))) (y : point) : Q :=
   sum (map (fun t => labels_of (fst t) (snd t)) (combine gs y)).
 
+(** ** Between two numbers *)
+
+Definition lies (q : Q) (b : between) : Prop :=
+  match b with Some (lo, hi) => lo <= q /\ q <= hi | None => True end.
+
+Lemma images_lie {Curves : functions} p k e lo hi z : true_to Curves p ->
+  nth_error (made p) k = Some e -> lo <= z -> z <= hi ->
+  lies (image (curve_of e) z) (images e (lo, hi)).
+Proof.
+  intros True_ E L H. destruct (curve_of e) as [| | | |f] eqn:C; unfold images; rewrite C;
+    cbn [fst snd lies plain image]; [| | |split; assumption|].
+  - split; apply Q.max_le_compat_r; assumption.
+  - destruct (Qle_bool 0 lo) eqn:A0, (Qle_bool 0 z) eqn:A1, (Qle_bool 0 hi) eqn:A2; compare_all; lra.
+  - split; apply fl_mono; assumption.
+  - destruct e as [c0 g|]; [|discriminate]. cbn in C. subst c0. specialize (True_ k f g E).
+    destruct (value_down f lo) as [a|] eqn:A; [|exact I].
+    destruct (value_up f hi) as [b|] eqn:Bq; [|exact I].
+    split; [apply (value_down_sound f _ True_ lo z a A L)|apply (value_up_sound f _ True_ hi z b Bq H)].
+Qed.
+
 Section Ranges.
 
+Context {Curves : functions}.
 Variables (c : context) (x : point) (zs : list Q) (in_hull : nat -> Prop).
 Hypothesis G : given c x.
+Hypothesis True_ : true_to Curves (prg c).
 
 Definition z_of (k : nat) : Q := nth k zs 0.
 
@@ -244,9 +267,6 @@ Hypothesis Cuts : forallb (forallb cuts_ok) (trees (prg c)) = true.
 
 Definition v : source -> Q := source_at (prg c) x zs.
 
-Definition lies (q : Q) (b : between) : Prop :=
-  match b with Some (lo, hi) => lo <= q /\ q <= hi | None => True end.
-
 Lemma lies_plus q r a b : lies q a -> lies r b -> lies (q + r) (plus_between a b).
 Proof.
   destruct a as [[l h]|], b as [[l' h']|]; cbn; try tauto. intros [] []. split; lra.
@@ -267,6 +287,9 @@ Lemma lies_scaled q a lo hi : lo <= q -> q <= hi -> lies (a * q) (Some (scaled a
 Proof.
   intros L H. unfold scaled. destruct (Qle_bool 0 a) eqn:E; compare_all; cbn; split; nra.
 Qed.
+
+Lemma lies_times q a b : lies q b -> lies (a * q) (times a b).
+Proof. destruct b as [[lo hi]|]; [|tauto]. intros []. apply lies_scaled; assumption. Qed.
 
 Lemma lies_extreme q l : In q l -> lies q (extreme l).
 Proof.
@@ -399,12 +422,6 @@ Proof.
   apply lies_plus; [apply label_range_lies; exact W|]. apply IH; [exact I|cbn in L; lia].
 Qed.
 
-Lemma image_mono e a b : a <= b -> image e a <= image e b.
-Proof.
-  intro H. destruct e; unfold image; [apply Q.max_le_compat_r; exact H| |apply fl_mono; exact H|exact H].
-  destruct (Qle_bool 0 a) eqn:A, (Qle_bool 0 b) eqn:B'; compare_all; lra.
-Qed.
-
 Lemma trees_cuts n t : In t (nth n (trees (prg c)) []) -> cuts_ok t = true.
 Proof.
   intro I. rewrite forallb_forall in Cuts.
@@ -422,21 +439,19 @@ Proof.
 Qed.
 
 Lemma made_lies k e lo hi : nth_error (made (prg c)) k = Some e -> nth_error known k = Some (lo, hi) ->
-  image (curve_of e) lo <= v (Made k) /\ v (Made k) <= image (curve_of e) hi.
+  lies (v (Made k)) (images e (lo, hi)).
 Proof.
   intros E S. unfold v, source_at. rewrite E. destruct (K k lo hi S). fold (z_of k).
-  split; apply image_mono; assumption.
+  apply (images_lie (prg c) k); assumption.
 Qed.
 
 Lemma term_range_lies t : lies (snd t * v (fst t)) (term_range c facts parts near known t).
 Proof.
   destruct t as [s a]. destruct s as [| | |n col|k]; try exact Logic.I; cbn [term_range fst snd].
-  - pose proof (tree_range_lies n col) as T. destruct (tree_range _ _ _ _ _ _ _) as [[l h]|]; [|exact Logic.I].
-    cbn in T. apply lies_scaled; tauto.
+  - apply lies_times. apply tree_range_lies.
   - destruct (nth_error (made (prg c)) k) as [e|] eqn:E1; [|exact Logic.I].
     destruct (nth_error known k) as [[l h]|] eqn:E2; [|exact Logic.I].
-    destruct (made_lies k e l h E1 E2). unfold images. cbn [fst snd].
-    apply lies_scaled; assumption.
+    apply lies_times. apply made_lies; assumption.
 Qed.
 
 Lemma range_lies f : lies (worth v f) (range c facts parts near known f).
@@ -505,6 +520,21 @@ Proof.
       lra.
 Qed.
 
+Lemma product_lies u w a b l h square : (square = true -> u == w) ->
+  a <= u -> u <= b -> l <= w -> w <= h ->
+  lies (u * w) (extreme (map (fun p => fst p * snd p) (corners square (a, b) (l, h) 0))).
+Proof.
+  intros Sq A1 A2 L1 L2. unfold extreme.
+  destruct (smallest _) as [lo|] eqn:E1; [|exact Logic.I].
+  destruct (greatest _) as [hi|] eqn:E2; [|exact Logic.I]. cbn. split.
+  - destruct (corners_lies u w a b l h square 0 Sq 1 0 0 A1 A2 L1 L2 (or_introl (Qeq_refl 1)))
+      as (e & I & H); [intros; field|].
+    assert (J : lo <= fst e * snd e) by (apply (smallest_le _ _ E1); apply in_map_iff; eauto). lra.
+  - destruct (corners_lies u w a b l h square 0 Sq (- (1)) 0 0 A1 A2 L1 L2 (or_intror (Qeq_refl _)))
+      as (e & I & H); [intros; field|].
+    assert (J : fst e * snd e <= hi) by (apply (greatest_ge _ _ E2); apply in_map_iff; eauto). lra.
+Qed.
+
 Lemma entry_range_lies e : lies (entry_at (prg c) x zs e) (entry_range c facts parts near known e).
 Proof.
   destruct e as [cv f|i m]; cbn [entry_range entry_at].
@@ -512,22 +542,8 @@ Proof.
   - destruct (nth_error known i) as [[a b]|] eqn:Ei; [|exact Logic.I].
     destruct (nth_error known m) as [[l h]|] eqn:Em; [|exact Logic.I].
     destruct (K i a b Ei) as [A1 A2]. destruct (K m l h Em) as [L1 L2].
-    assert (Sq : Nat.eqb i m = true -> z_of i == z_of m).
-    { intro H. apply Nat.eqb_eq in H. subst. reflexivity. }
-    unfold extreme.
-    destruct (smallest _) as [lo|] eqn:E1; [|exact Logic.I].
-    destruct (greatest _) as [hi|] eqn:E2; [|exact Logic.I].
-    fold (z_of i). fold (z_of m). cbn. split.
-    + destruct (corners_lies (z_of i) (z_of m) a b l h (Nat.eqb i m) 0 Sq 1 0 0
-                  A1 A2 L1 L2 (or_introl (Qeq_refl 1))) as (e & I & H); [intros; field|].
-      assert (J : lo <= fst e * snd e).
-      { apply (smallest_le _ _ E1). apply in_map_iff. eauto. }
-      lra.
-    + destruct (corners_lies (z_of i) (z_of m) a b l h (Nat.eqb i m) 0 Sq (- (1)) 0 0
-                  A1 A2 L1 L2 (or_intror (Qeq_refl _))) as (e & I & H); [intros; field|].
-      assert (J : fst e * snd e <= hi).
-      { apply (greatest_ge _ _ E2). apply in_map_iff. eauto. }
-      lra.
+    apply product_lies; try assumption.
+    intro H. apply Nat.eqb_eq in H. subst. reflexivity.
 Qed.
 
 End Ranges.
@@ -536,8 +552,10 @@ End Ranges.
 
 Section Extend.
 
+Context {Curves : functions}.
 Variables (c : context) (x : point) (zs : list Q) (in_hull : nat -> Prop).
 Hypothesis G : given c x.
+Hypothesis True_ : true_to Curves (prg c).
 Variables (facts : list fact) (parts : list part) (near : list Q).
 Hypothesis F : facts_hold zs in_hull facts.
 Hypothesis P : in_parts x parts.
@@ -590,7 +608,7 @@ Lemma extend_sound es : forall k known,
   end.
 Proof.
   induction es as [|e es IH]; intros k known K L E; cbn [extend]; [exact K|].
-  pose proof (entry_range_lies c x zs in_hull G known facts K F parts near P B Cuts e) as R.
+  pose proof (entry_range_lies c x zs in_hull G True_ known facts K F parts near P B Cuts e) as R.
   destruct (entry_range c facts parts near known e) as [[lo hi]|]; [|exact I].
   assert (Ze : z_of zs k == entry_at (prg c) x zs e).
   { apply Z. specialize (E 0%nat e eq_refl). rewrite Nat.add_0_r in E. exact E. }

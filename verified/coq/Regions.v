@@ -35,7 +35,7 @@ Definition against (axes : list form) (a : list Q) : form :=
 (** What a form of features is at a row. *)
 
 Definition value_at (row : point) (f : form) : Q :=
-  tidy_sum (map (fun t => snd t * source_at features_only row [] (fst t)) f).
+  tidy_sum (map (fun t => snd t * source_at (F := no_functions) features_only row [] (fst t)) f).
 
 (** A common denominator of its factors: rows are compared where they are whole. *)
 
@@ -102,7 +102,7 @@ Proof.
   rewrite !worth_cons, IH, Qred_correct. reflexivity.
 Qed.
 
-Definition at_row (row : point) (f : form) : Q := form_value features_only row f.
+Definition at_row (row : point) (f : form) : Q := coordinate row f.
 
 Lemma value_at_eq row f : value_at row f == at_row row f.
 Proof. apply tidy_sum_eq. Qed.
@@ -118,7 +118,7 @@ Proof.
   assert (M : m <= value_at row (tidy (scale d f))).
   { apply (smallest_le _ _ E). apply in_map_iff. exists row. split; [reflexivity|exact I]. }
   rewrite value_at_eq in M. unfold at_row in M.
-  change (m <= worth (source_at features_only row []) (tidy (scale d f))) in M.
+  change (m <= worth (source_at (F := no_functions) features_only row []) (tidy (scale d f))) in M.
   rewrite worth_tidy, worth_scale in M. rewrite Qmult_comm. exact M.
 Qed.
 
@@ -242,17 +242,18 @@ Qed.
 
 Section Faces.
 
+Context {Curves : functions}.
 Variables (p : program) (zs : list Q).
 
 Lemma features_agree (row : point) f : forallb (fun t => of_features (fst t)) f = true ->
   worth (source_at p row zs) f == at_row row f.
 Proof.
-  unfold at_row, form_value, form_at, worth. intro H. apply sum_eq. intros [s a] I.
+  unfold at_row, coordinate, form_value, form_at, worth. intro H. apply sum_eq. intros [s a] I.
   rewrite forallb_forall in H. specialize (H _ I). cbn [fst snd] in *.
   destruct s; try discriminate; reflexivity.
 Qed.
 
-Lemma at_row_worth row f : at_row row f = worth (source_at features_only row []) f.
+Lemma at_row_worth row f : at_row row f = worth (source_at (F := no_functions) features_only row []) f.
 Proof. reflexivity. Qed.
 
 Lemma against_worth w axes : forall a acc,
@@ -336,8 +337,8 @@ Proof.
     rewrite D. lra. }
   assert (Gr : forall row, at_row row (against (axes r) a) == - dot a (map (at_row row) (axes r))).
   { intro row. rewrite at_row_worth. unfold against. rewrite against_worth.
-    assert (W0 : worth (source_at features_only row []) [] == 0) by reflexivity. rewrite W0.
-    change (map (worth (source_at features_only row [])) (axes r)) with (map (at_row row) (axes r)). lra. }
+    assert (W0 : worth (source_at (F := no_functions) features_only row []) [] == 0) by reflexivity. rewrite W0.
+    change (map (worth (source_at (F := no_functions) features_only row [])) (axes r)) with (map (at_row row) (axes r)). lra. }
   rewrite worth_add, C, Qred_correct, worth_tidy, Gx.
   assert (M1 : least <= mean shares (map (fun row => at_row row (against (axes r) a)) rows)).
   { assert (H : sum shares * least <= mean shares (map (fun row => at_row row (against (axes r) a)) rows)).
@@ -353,11 +354,11 @@ Proof.
     rewrite Gr. lra. }
   rewrite (mean_dot a (axes r) shares rows L) in M2.
   pose proof (holder (in_norm r) a _ (reach r) R0 Size) as H.
-  rewrite <- (combine_maps (fun axis => mean shares (map (fun row => form_value features_only row axis) rows))
-                (fun axis => form_value features_only x axis)) in H.
+  rewrite <- (combine_maps (fun axis => mean shares (map (fun row => coordinate row axis) rows))
+                (fun axis => coordinate x axis)) in H.
   rewrite dot_minus in H by (rewrite !map_length; reflexivity).
-  change (map (fun axis => form_value features_only x axis) (axes r)) with (map (at_row x) (axes r)) in H.
-  change (map (fun axis => mean shares (map (fun row => form_value features_only row axis) rows)) (axes r))
+  change (map (fun axis => coordinate x axis) (axes r)) with (map (at_row x) (axes r)) in H.
+  change (map (fun axis => mean shares (map (fun row => coordinate row axis) rows)) (axes r))
     with (map (fun axis => mean shares (map (fun row => at_row row axis) rows)) (axes r)) in H.
   lra.
 Qed.
@@ -481,9 +482,9 @@ Proof.
     rewrite sum_scale, (weights_sum (length rows) ws W2). fold every. field. lra.
   - revert Size. apply size_ok_in. intro axis. unfold apart_on.
     rewrite Qred_correct, !tidy_sum_eq, value_at_eq. fold (at_row x axis).
-    rewrite (mean_named (fun row => form_value features_only row axis) rows ws W2).
+    rewrite (mean_named (fun row => coordinate row axis) rows ws W2).
     rewrite (sum_eq (fun t => snd t * value_at (nth (fst t) rows []) axis)
-                    (fun t => snd t * form_value features_only (nth (fst t) rows []) axis)).
+                    (fun t => snd t * coordinate (nth (fst t) rows []) axis)).
     + reflexivity.
     + intros t _. rewrite value_at_eq. reflexivity.
 Qed.

@@ -6,11 +6,10 @@
     those beside it).  The second part is the computation of the slack, that of slack.py (Lemma 13).
 
     What the model takes as given: the machine evaluates the program as it is written, form by form;
-    it reads numbers as the floats next to them; trees compare exact numbers with their cuts; and
-    [summed_leaves], the bound on sums of leaves. *)
+    it reads numbers as the floats next to them; and trees compare exact numbers with their cuts. *)
 
 From Coq Require Import QArith Qabs Qminmax ZArith List Bool Permutation FMapPositive.
-From Cfxc Require Import Semantics Features Payments Forms Checker Claims.
+From Cfxc Require Import Semantics Features Payments Forms Checker Witness Claims.
 Import ListNotations.
 Open Scope Q_scope.
 
@@ -64,17 +63,17 @@ Definition gamma (f : floats) (n : nat) : option Q :=
   if Qltb part 1 then Some (Qred (part / (1 - part))) else None.
 
 (** Column [c] of trees.  They compare numbers as they are, and what was made as it was computed.
-    The sum of T leaves, each rounded once, in any order: this bound is taken as given (without
-    underflow of leaves it is proved of [added], in RoundingProofs.v). *)
+    The leaves, each rounded once, are added in any order. *)
 
 Definition summed_leaves (f : floats) (ls : list Q) (v : Q) : Prop :=
-  forall g, gamma f (length ls) = Some g ->
-  let size := sum (map Qabs ls) in
-  let lost := g * size + inject_Z (Z.of_nat (length ls)) * eta f in
-  size + lost < top f -> Qabs (v - sum ls) <= lost.
+  exists ps, Forall2 (gives f (eta f)) ls ps /\ added f ps v.
 
 Definition leaves_at (ts : list tree) (c : nat) (x : point) (vals : list Q) : list Q :=
   map (fun t => nth c (reached t x vals) 0) ts.
+
+Section Machine.
+
+Context {Curves : functions}.
 
 (** A source, where [vals] was made before.  A number is read as the float next to it. *)
 
@@ -104,18 +103,20 @@ Definition machine_form (f : floats) (p : program) (x : point) (vals : list Q) (
   else exists ps, Forall2 (fun t y => multiplied f (snd (fst t)) (snd t) y) (combine g vs) ps /\
                   added f ps z.
 
-(** What is made of a computed z.  A float32 is the one next to it, unless that is too large. *)
+(** What is made of a computed z.  A float32 is the one next to it, unless that is too large.  Smooth
+    functions are off by 63 units in the last place of |z| + 1, which is larger than their value. *)
 
-Definition machine_image (c : curve) (z v : Q) : Prop :=
+Definition machine_image (f : floats) (c : curve) (z v : Q) : Prop :=
   match c with
   | Single => Qabs z < pow2 127 -> v == fl Bytes4 z
+  | Smooth s => Qabs (v - value_of s z) <= 126 * unit_ f * (Qabs z + 1) + eta f
   | c => v == image c z
   end.
 
 Definition machine_entry (f : floats) (p : program) (x : point) (vals : list Q) (e : entry) (v : Q)
   : Prop :=
   match e with
-  | Image c g => exists z, machine_form f p x vals g z /\ machine_image c z v
+  | Image c g => exists z, machine_form f p x vals g z /\ machine_image f c z v
   | Product i m => gives f (eta f) (nth i vals 0 * nth m vals 0) v
   end.
 
@@ -124,6 +125,8 @@ Definition machine_entry (f : floats) (p : program) (x : point) (vals : list Q) 
 Definition machine (f : floats) (p : program) (x : point) (vals outs : list Q) : Prop :=
   (forall k e, nth_error (made p) k = Some e -> machine_entry f p x vals e (nth k vals 0)) /\
   Forall2 (machine_form f p x vals) (outputs p) outs.
+
+End Machine.
 
 (** The outcome of outputs: [in_target] of Semantics.v, of what was computed and without slack. *)
 
@@ -195,7 +198,7 @@ Definition trees_bound (f : floats) (ts : list tree) (c : nat) : option bound_ :
   match gamma f (length ts) with
   | None => None
   | Some g =>
-      let off := Qred (g * size + inject_Z (Z.of_nat (length ts)) * eta f) in
+      let off := Qred (g * size + (1 + g) * (inject_Z (Z.of_nat (length ts)) * eta f)) in
       if Qltb (size + off) (top f) then Some {| size_ := size; off := off; bit := false |} else None
   end.
 
@@ -292,6 +295,14 @@ Definition image_bound (c : curve) (g : form) (l : list (source * Q * bound_)) (
   | Step => if exact_sign g l then Some (exact 1 true) else None
   | Single => single_bound g size off_
   | Unit | Form => Some {| size_ := size; off := off_; bit := false |}
+  | Smooth s =>
+      match steepest s with
+      | Some k =>
+          let size := Qred (size + off_ + 1) in
+          Some {| size_ := size; bit := false;
+                  off := Qred (k * off_ + 128 * unit_ f * size + eta f) |}
+      | None => None
+      end
   end.
 
 (** A product, rounded once. *)
@@ -383,7 +394,8 @@ Definition slack_bounds (q : question) (f : floats) : option (Q * Q) :=
 
 (** Whether a point that has the outcome has it only with the slack. *)
 
-Definition needs_slack (q : question) (x : point) : bool := negb (wins (prog q) (goal q) 0 x).
+Definition needs_slack (q : question) (x : point) : bool :=
+  match spots (prog q) x with Some zs => negb (wins (prog q) zs (goal q) 0 x) | None => true end.
 
 (** What is asked of the slack of a certificate in floats. *)
 

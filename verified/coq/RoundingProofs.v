@@ -2,7 +2,7 @@
 
 From Coq Require Import QArith Qabs Qminmax ZArith List Bool Lqa Lia Permutation FMapPositive Setoid Morphisms.
 From Cfxc Require Import Semantics Features FloatsProofs FeaturesProofs Payments PaymentsProofs
-  Forms Checker Sums Scopes Claims Soundness Rounding.
+  Forms SmoothProofs Checker Sums Scopes Claims Soundness Rounding.
 Import ListNotations.
 Open Scope Q_scope.
 
@@ -304,39 +304,54 @@ Proof.
     apply IH; [rewrite (Permutation_length Pe); exact L|exact F].
 Qed.
 
-(** The bound on sums of leaves that the model takes as given, where leaves do not underflow. *)
+(** Sums of leaves. *)
 
-Theorem leaves_added f (ls ps : list Q) v :
-  Forall2 (fun l p => Qabs (p - l) <= unit_ f * Qabs l) ls ps -> added f ps v ->
-  summed_leaves f ls v.
+Theorem leaves_added f (ls : list Q) v g : summed_leaves f ls v -> gamma f (length ls) = Some g ->
+  let size := sum (map Qabs ls) in
+  let lost := g * size + (1 + g) * (inject_Z (Z.of_nat (length ls)) * eta f) in
+  size + lost < top f -> Qabs (v - sum ls) <= lost.
 Proof.
-  intros R A g G size lost F. pose proof (unit_pos_ f) as U. pose proof (eta_pos f) as E.
+  intros (ps & R & A) G size lost F. pose proof (unit_pos_ f) as U. pose proof (eta_pos f) as E.
   assert (Len : length ls = length ps) by (eapply forall2_length; exact R).
-  assert (Near : Qabs (sum ps - sum ls) <= unit_ f * sizes ls /\ sizes ps <= (1 + unit_ f) * sizes ls).
-  { clear -R U. induction R as [|l p ls ps H R IH].
-    - unfold sizes; cbn. split; lra.
-    - unfold sizes in *. cbn [map]. rewrite !sum_cons. destruct IH as [I1 I2].
+  destruct (gamma_spec f _ g G) as [G0 _]. fold (sizes ls) in size. pose proof (sizes_nonneg ls) as S0.
+  set (under := inject_Z (Z.of_nat (length ls)) * eta f) in *.
+  assert (C : 0 <= under).
+  { apply Qmult_le_0_compat; [|lra]. change 0 with (inject_Z 0). rewrite <- Zle_Qle. lia. }
+  assert (Gu : 0 <= g * under) by (apply Qmult_le_0_compat; assumption).
+  assert (Gs : 0 <= g * sizes ls) by (apply Qmult_le_0_compat; assumption).
+  assert (Fl : sizes ls + (g * sizes ls + (1 + g) * under) < top f) by exact F.
+  assert (Small : sizes ls < top f) by lra.
+  assert (Near : Qabs (sum ps - sum ls) <= unit_ f * sizes ls + under /\
+                 sizes ps <= (1 + unit_ f) * sizes ls + under).
+  { unfold under. clear -R U E Small. revert Small. induction R as [|l p ls ps H R IH]; intro Small.
+    - unfold sizes. cbn [length map Z.of_nat]. rewrite !sum_nil. change (inject_Z 0) with 0.
+      change (Qabs (0 - 0)) with 0. split; lra.
+    - unfold sizes in *. cbn [map length] in *. rewrite !sum_cons in *.
+      pose proof (sizes_nonneg ls) as N. unfold sizes in N. pose proof (Qabs_nonneg l) as N'.
+      destruct IH as [I1 I2]; [lra|]. destruct H as [H _]; [lra|].
       pose proof (near_size _ _ _ H). pose proof (Qabs_triangle (p - l) (sum ps - sum ls)) as T.
       setoid_replace (p - l + (sum ps - sum ls)) with (p + sum ps - (l + sum ls)) in T by ring.
+      rewrite Nat2Z.inj_succ, <- Z.add_1_r, inject_Z_plus. change (inject_Z 1) with 1.
       split; lra. }
-  destruct Near as [N1 N2]. fold (sizes ls) in size. pose proof (sizes_nonneg ls) as S0.
-  destruct (gamma_spec f _ g G) as [G0 _].
-  assert (C : 0 <= inject_Z (Z.of_nat (length ls)) * eta f).
-  { apply Qmult_le_0_compat; [|lra]. change 0 with (inject_Z 0). rewrite <- Zle_Qle. lia. }
+  destruct Near as [N1 N2].
   destruct ps as [|p ps].
-  - destruct ls; [|discriminate]. rewrite (added_nil f v A). unfold lost, size, sizes in *. cbn in *. change (Qabs (0 - 0)) with 0. lra.
+  - destruct ls; [|discriminate]. rewrite (added_nil f v A). unfold lost, size, sizes in *. cbn in *.
+    change (Qabs (0 - 0)) with 0. lra.
   - set (n := length ps). assert (Ln : length ls = S n) by exact Len.
     pose proof (up_gamma f _ (S n) g G ltac:(lia)) as H. cbn [up] in H.
     pose proof (up_ge _ U n) as G1.
-    assert (Sz : up (unit_ f) n * sizes (p :: ps) <= up (unit_ f) n * ((1 + unit_ f) * sizes ls))
+    assert (Sz : up (unit_ f) n * sizes (p :: ps) <= up (unit_ f) n * ((1 + unit_ f) * sizes ls + under))
       by (apply move_up; lra).
     assert (Hs : (1 + unit_ f) * up (unit_ f) n * sizes ls <= (1 + g) * sizes ls)
       by (apply Qmult_le_compat_r; lra).
+    assert (Un : up (unit_ f) n <= 1 + g).
+    { assert (0 <= unit_ f * up (unit_ f) n) by (apply Qmult_le_0_compat; lra). lra. }
+    assert (Hu : up (unit_ f) n * under <= (1 + g) * under) by (apply Qmult_le_compat_r; lra).
     unfold lost, size in *.
     pose proof (added_bound f _ v A n ltac:(discriminate) ltac:(cbn; lia) ltac:(lra)) as B.
     pose proof (triangle v (sum (p :: ps)) (sum ls)) as T.
-    assert (Sz' : (up (unit_ f) n - 1) * sizes (p :: ps) <= (up (unit_ f) n - 1) * ((1 + unit_ f) * sizes ls))
-      by (apply move_up; lra).
+    assert (Sz' : (up (unit_ f) n - 1) * sizes (p :: ps)
+                  <= (up (unit_ f) n - 1) * ((1 + unit_ f) * sizes ls + under)) by (apply move_up; lra).
     lra.
 Qed.
 
@@ -883,18 +898,20 @@ Proof.
   unfold trees_bound. cbv zeta. destruct (gamma f (length ts)) as [g|] eqn:G; [|discriminate].
   pose proof (summed_sum (map (tallest c) ts)) as E. set (size := summed (map (tallest c) ts)) in *.
   set (n := inject_Z (Z.of_nat (length ts))).
-  pose proof (Qred_correct (g * size + n * eta f)) as E2. set (o := Qred (g * size + n * eta f)) in *.
+  pose proof (Qred_correct (g * size + (1 + g) * (n * eta f))) as E2.
+  set (o := Qred (g * size + (1 + g) * (n * eta f))) in *.
   destruct (Qltb (size + o) (top f)) eqn:L; [|discriminate]. apply Qltb_true in L.
   intros B S. apply some_inj in B. subst b. unfold covered. cbn [size_ off bit].
-  pose proof (leaves_sizes ts c x zs) as Le. unfold summed_leaves in S.
-  assert (Len : length (leaves_at ts c x zs) = length ts) by apply map_length. rewrite Len in S.
-  specialize (S g G). cbv zeta in S. fold n in S.
+  pose proof (leaves_sizes ts c x zs) as Le.
+  assert (Len : length (leaves_at ts c x zs) = length ts) by apply map_length.
+  rewrite <- Len in G. pose proof (leaves_added f _ v g S G) as S'. rewrite Len in S', G.
+  cbv zeta in S'. fold n in S'.
   destruct (gamma_spec f _ g G) as [G0 _].
   change (column ts c x zs) with (sum (leaves_at ts c x zs)).
   set (ls := leaves_at ts c x zs) in *. pose proof (sum_sizes ls) as Ss. unfold sizes in Ss.
   assert (M : g * sum (map Qabs ls) <= g * size) by (apply move_up; lra).
   split; [lra|]. split; [|discriminate].
-  specialize (S ltac:(lra)). lra.
+  specialize (S' ltac:(lra)). lra.
 Qed.
 
 Lemma Qle_bool_same a b c : a == b -> Qle_bool a c = Qle_bool b c.
@@ -979,7 +996,7 @@ Proof.
 Qed.
 
 Lemma single_covered f g size o b z v w : single_bound f g size o = Some b ->
-  Qabs w <= size -> Qabs (z - w) <= o -> machine_image Single z v ->
+  Qabs w <= size -> Qabs (z - w) <= o -> (Qabs z < pow2 127 -> v == fl Bytes4 z) ->
   (of_number g = true -> f = Singles -> size + o < top f -> fl Bytes4 z == fl Bytes4 w) ->
   covered b v (fl Bytes4 w).
 Proof.
@@ -988,7 +1005,7 @@ Proof.
   cbv zeta in B. set (more := Qred (pow2 (-24) * (size + o) + pow2 (-150))) in *.
   assert (Em : more == pow2 (-24) * (size + o) + pow2 (-150)) by apply Qred_correct.
   apply some_inj in B. subst b. unfold covered. cbn [size_ off bit].
-  pose proof (near_size _ _ _ O) as Sz. cbn [machine_image] in V. specialize (V ltac:(lra)).
+  pose proof (near_size _ _ _ O) as Sz. specialize (V ltac:(lra)).
   destruct (single_near z w size o S O) as [N1 N2]. rewrite <- Em in N1, N2.
   split; [rewrite Qred_correct; exact N2|]. split; [|discriminate]. rewrite V.
   assert (Same : fl Bytes4 z == fl Bytes4 w -> Qabs (fl Bytes4 z - fl Bytes4 w) == 0).
@@ -1002,6 +1019,28 @@ Proof.
     + rewrite Qred_correct. exact N1.
     + apply orb_false_iff in A as [A _]. apply negb_false_iff, Qeqb_true in A.
       rewrite Same; [lra|]. apply fl_proper. rewrite A in O. apply Qabs_Qle_condition in O. lra.
+Qed.
+
+Lemma smooth_covered f s F size o b z v w : faithful s F ->
+  image_bound f (Smooth s) [] [] size o = Some b -> Qabs w <= size -> Qabs (z - w) <= o ->
+  Qabs (v - F z) <= 126 * unit_ f * (Qabs z + 1) + eta f -> covered b v (F w).
+Proof.
+  intros H B S O V. cbn [image_bound] in B. destruct (steepest s) as [k|] eqn:K; [|discriminate].
+  cbv zeta in B. apply some_inj in B. subst b. unfold covered. cbn [size_ off bit].
+  rewrite !Qred_correct.
+  pose proof (small_enough s F k H K w) as Sm. pose proof (steep_enough s F k H K w z) as St.
+  pose proof (near_size _ _ _ O) as Sz. pose proof (Qabs_nonneg (z - w)) as O0.
+  pose proof (Qabs_nonneg w) as W0.
+  destruct (steepest_between s F k H K) as [K0 K1].
+  split; [lra|]. split; [|discriminate].
+  pose proof (triangle v (F z) (F w)) as T.
+  assert (Ko : k * Qabs (z - w) <= k * o) by (apply move_up; assumption).
+  assert (U : 4 * tiny <= 2 * unit_ f) by (destruct f; vm_compute; discriminate).
+  assert (U0 : 0 <= unit_ f) by (destruct f; vm_compute; discriminate).
+  assert (Z1 : 126 * unit_ f * (Qabs z + 1) <= 126 * unit_ f * (size + o + 1)).
+  { apply move_up; lra. }
+  assert (Z2 : 2 * unit_ f * 1 <= 2 * unit_ f * (size + o + 1)) by (apply move_up; lra).
+  lra.
 Qed.
 
 Lemma product_covered f a b r va vb wa wb v : covered a va wa -> covered b vb wb ->
@@ -1087,6 +1126,7 @@ Qed.
 
 Section Program.
 
+Context {Curves : functions}.
 Variables (q : question) (f : floats) (x : point) (vals : list Q).
 
 Notation p := (prog q).
@@ -1095,6 +1135,7 @@ Notation W := (source_at (prog q) x (zs_of (prog q) x)).
 Notation ens := (placed 0 (trees (prog q)) (P.empty _)).
 Notation nums := (placed 0 (map (number_bound f) (fs q)) (P.empty _)).
 
+Hypothesis True_ : true_to Curves (prog q).
 Hypothesis Scoped : scoped p = true.
 Hypothesis Formed : Forall well_formed (fs q).
 Hypothesis Admissible : admissible (fs q) x.
@@ -1288,7 +1329,7 @@ Proof.
     destruct V as (z & Z & V).
     destruct (form_sound K g l size o z Kk (form_columns k g Kn Sk) T F Z) as (C1 & C2 & C3).
     set (w := form_at p x zs g) in *. unfold image_bound in B.
-    destruct c; cbn [machine_image image] in *.
+    destruct c as [| | | |s]; cbn [machine_image image] in *.
     + apply some_inj in B. subst b. unfold covered. cbn [size_ off bit]. rewrite V.
       pose proof (max_size w). pose proof (max_near z w o C2). split; [lra|]. split; [assumption|discriminate].
     + destruct (exact_sign f g l); [|discriminate]. apply some_inj in B. subst b.
@@ -1303,6 +1344,7 @@ Proof.
       pose proof (Qabs_nonneg (z - w)). lra.
     + apply some_inj in B. subst b. unfold covered. cbn [size_ off bit]. rewrite V.
       split; [exact C1|]. split; [exact C2|discriminate].
+    + apply (smooth_covered f s (Curves s) size o b z _ w (True_ k s g E) B C1 C2 V).
   - destruct (look i K) as [a|] eqn:Li; [|discriminate]. destruct (look m K) as [d|] eqn:Lm; [|discriminate].
     apply andb_true_iff in Sk as [Sk Fm]. apply andb_true_iff in Sk as [_ Fi].
     cbn [image]. rewrite <- (form_entry i Fi), <- (form_entry m Fm).
@@ -1375,7 +1417,7 @@ Qed.
 
 (** Outputs within a slack of those of the machine, where these have the outcome. *)
 
-Lemma target_near p x t outs of slack_ : target_ok p t = true ->
+Lemma target_near {Curves : functions} p x t outs of slack_ : target_ok p t = true ->
   length outs = length (outputs p) -> length of = length (outputs p) ->
   (forall r, (r < length (outputs p))%nat -> Qabs (nth r outs 0 - output p x r) <= nth r of 0) ->
   largest (rows_sum t of) <= slack_ -> outs_in_target t outs -> in_target p t slack_ x.
@@ -1405,19 +1447,19 @@ Qed.
 
 (** Where a machine's outputs have the wanted outcome, exact ones have it with the slack. *)
 
-Theorem rounding_sound q f least most x vals outs :
-  question_ok q = true -> admissible (fs q) x ->
+Theorem rounding_sound (Curves : functions) q f least most x vals outs :
+  question_ok q = true -> true_to Curves (prog q) -> admissible (fs q) x ->
   slack_bounds q f = Some (least, most) -> least <= slack q ->
   machine f (prog q) x vals outs -> outs_in_target (goal q) outs ->
   in_target (prog q) (goal q) (slack q) x.
 Proof.
-  intros Ok A B S M T. unfold question_ok in Ok. repeat rewrite andb_true_iff in Ok.
+  intros Ok True_ A B S M T. unfold question_ok in Ok. repeat rewrite andb_true_iff in Ok.
   destruct Ok as [[[[[[Fo _] _] Sc] _] Tg] _].
   assert (Wf : Forall well_formed (fs q)).
   { rewrite Forall_forall. rewrite forallb_forall in Fo. intros t I. apply formed_sound, Fo, I. }
   unfold slack_bounds in B. destruct (outputs_bound q f) as [ends|] eqn:E; [|discriminate].
   cbv zeta in B. apply pair_inj in B as [B _]. subst least.
-  destruct (outputs_covered q f x vals Sc Wf A ends outs E M) as (L1 & L2 & N).
+  destruct (outputs_covered q f x vals True_ Sc Wf A ends outs E M) as (L1 & L2 & N).
   apply (target_near (prog q) x (goal q) outs (map snd ends) (slack q) Tg L2); try assumption.
   rewrite map_length. exact L1.
 Qed.
@@ -1426,19 +1468,20 @@ Qed.
 
 (** A point that is asked for of the machine: exact, but for the outcome. *)
 
-Definition machine_counterfactual (f : floats) (q : question) (x : point) : Prop :=
+Definition machine_counterfactual {Curves : functions} (f : floats) (q : question) (x : point) : Prop :=
   admissible (fs q) x /\
   (exists vals outs, machine f (prog q) x vals outs /\ outs_in_target (goal q) outs) /\
   (forall t, In t (constraints q) -> true_at (prog q) x t = true) /\
   in_region (region_in q) x.
 
-Theorem machine_counterfactual_sound f q x : question_ok q = true ->
+Theorem machine_counterfactual_sound {Curves : functions} f q x : question_ok q = true ->
+  true_to Curves (prog q) ->
   (exists least most, slack_bounds q f = Some (least, most) /\ least <= slack q) ->
   machine_counterfactual f q x -> counterfactual q x.
 Proof.
-  intros Ok (least & most & B & S) (A & (vals & outs & M & T) & C & R).
+  intros Ok True_ (least & most & B & S) (A & (vals & outs & M & T) & C & R).
   split; [exact A|]. split; [|split; assumption].
-  apply (rounding_sound q f least most x vals outs); assumption.
+  apply (rounding_sound Curves q f least most x vals outs); assumption.
 Qed.
 
 Lemma slack_ok_covers c f : slack_ok c f = true ->
@@ -1453,18 +1496,18 @@ Proof. unfold check. intro H. apply andb_true_iff in H as [H _]. apply andb_true
 
 (** Nothing that the machine gives the outcome is nearer than the bound. *)
 
-Theorem check_floats_sound c f : check c = true -> slack_ok c f = true ->
-  forall x, machine_counterfactual f (asked c) x -> lower c <= away (asked c) x.
+Theorem check_floats_sound (Curves : functions) c f : check c = true -> slack_ok c f = true ->
+  true_to Curves (prog (asked c)) -> forall x, machine_counterfactual f (asked c) x -> lower c <= away (asked c) x.
 Proof.
-  intros H S x X. apply (check_sound c H).
-  apply (machine_counterfactual_sound f (asked c) x (check_question c H) (slack_ok_covers c f S) X).
+  intros H S True_ x X. apply (check_sound Curves c H True_).
+  apply (machine_counterfactual_sound f (asked c) x (check_question c H) True_ (slack_ok_covers c f S) X).
 Qed.
 
-Theorem infeasible_floats_sound c f : check c = true -> slack_ok c f = true -> claimed c = Infeasible ->
-  forall x, ~ machine_counterfactual f (asked c) x.
+Theorem infeasible_floats_sound (Curves : functions) c f : check c = true -> slack_ok c f = true ->
+  true_to Curves (prog (asked c)) -> claimed c = Infeasible -> forall x, ~ machine_counterfactual f (asked c) x.
 Proof.
-  intros H S I x X. apply (infeasible_sound c H I x).
-  apply (machine_counterfactual_sound f (asked c) x (check_question c H) (slack_ok_covers c f S) X).
+  intros H S True_ I x X. apply (infeasible_sound Curves c H True_ I x).
+  apply (machine_counterfactual_sound f (asked c) x (check_question c H) True_ (slack_ok_covers c f S) X).
 Qed.
 
 Print Assumptions rounding_sound.

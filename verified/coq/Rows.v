@@ -39,6 +39,7 @@ Definition all_rows (q : question) : list (form * bool) :=
 
 Section Rows.
 
+Context {Curves : functions}.
 Variables (p : program) (x : point).
 
 Notation zs := (zs_of p x).
@@ -87,6 +88,36 @@ Proof.
     + destruct least_score as [b|]; [|destruct I]. destruct I as [I|[]]. injection I as <- <-.
       rewrite score_worth. cbn [map fst snd]. rewrite sum_cons, sum_nil. cbn [at_least] in A.
       split; [lra|discriminate].
+Qed.
+
+(** And where all do, the target is reached. *)
+
+Lemma target_rows_suffice t slack_ :
+  match t with Between _ _ => True | Wins o _ _ => (o < length (outputs p))%nat end ->
+  (forall f s, In (f, s) (target_rows p t slack_) ->
+     0 <= worth v f /\ (s = true -> 0 < worth v f)) ->
+  in_target p t slack_ x.
+Proof.
+  intros O H. destruct t as [lower upper|o margin least_score]; cbn [in_target target_rows] in *.
+  - split.
+    + destruct lower as [b|]; [|exact I]. cbn [at_least].
+      destruct (H _ _ (or_introl eq_refl)) as [A _].
+      rewrite score_worth in A. cbn [map fst snd] in A. rewrite sum_cons, sum_nil in A. lra.
+    + destruct upper as [b|]; [|exact I].
+      destruct (H _ _ (in_or_app _ [_] _ (or_intror (or_introl eq_refl)))) as [A _].
+      rewrite score_worth in A. cbn [map fst snd] in A. rewrite sum_cons, sum_nil in A. lra.
+  - split.
+    + destruct least_score as [b|]; [|exact I]. cbn [at_least].
+      destruct (H _ _ (in_or_app _ [_] _ (or_intror (or_introl eq_refl)))) as [A _].
+      rewrite score_worth in A. cbn [map fst snd] in A. rewrite sum_cons, sum_nil in A. lra.
+    + intros r L N. cbv zeta.
+      assert (I : In r (filter (fun r => negb (Nat.eqb r o)) (seq 0 (length (outputs p))))).
+      { apply filter_In. split; [apply in_seq; lia|]. apply negb_true_iff, Nat.eqb_neq. exact N. }
+      destruct (H (score (map sorted (outputs p)) (slack_ - margin) [(o, 1); (r, -1)]) (Nat.ltb r o))
+        as [A B].
+      { apply in_or_app. left. apply in_map_iff. exists r. split; [reflexivity|exact I]. }
+      rewrite score_worth in A, B. cbn [map fst snd] in A, B. rewrite !sum_cons, sum_nil in A, B.
+      destruct (Nat.ltb r o); [specialize (B eq_refl)|]; lra.
 Qed.
 
 (** Conditions hold lists of conditions: what holds of all in them. *)
@@ -177,7 +208,7 @@ Qed.
 
 End Rows.
 
-Theorem rows_sound q x : counterfactual q x -> forall f s, In (f, s) (all_rows q) ->
+Theorem rows_sound {Curves : functions} q x : counterfactual q x -> forall f s, In (f, s) (all_rows q) ->
   0 <= worth (source_at (prog q) x (zs_of (prog q) x)) f /\
   (s = true -> 0 < worth (source_at (prog q) x (zs_of (prog q) x)) f).
 Proof.

@@ -63,6 +63,7 @@ Definition scoped (p : program) : bool :=
 
 Section Scopes.
 
+Context {Curves : functions}.
 Variables (p : program) (x : point).
 
 Lemma nth_extend (zs more : list Q) k : (k < length zs)%nat -> nth k (zs ++ more) 0%Q = nth k zs 0%Q.

@@ -1,11 +1,12 @@
 (** * What a certificate means
 
-    This file is the whole statement.  It defines features and the values that may be chosen, the
-    decision, the target, constraints and the distance, over exact rationals, and in the end
-    [counterfactual]: a point that the question asks for.  The theorems of [Soundness.v] speak of
-    these definitions and of nothing else.  An auditor reads this file and those theorems. *)
+    This file and [Functions.v] are the whole statement.  It defines features and the values that may
+    be chosen, the decision, the target, constraints and the distance, over exact rationals, and in
+    the end [counterfactual]: a point that the question asks for.  The theorems of [Soundness.v]
+    speak of these definitions and of nothing else.  An auditor reads both files and those theorems. *)
 
 From Coq Require Import QArith Qabs Qminmax ZArith List Bool.
+From Cfxc Require Export Functions.
 Import ListNotations.
 Open Scope Q_scope.
 
@@ -185,7 +186,7 @@ Inductive source :=
 
 Definition form := list (source * Q).
 
-Inductive curve := Unit | Step | Single | Form.
+Inductive curve := Unit | Step | Single | Form | Smooth (f : smooth).
 
 Inductive entry := Image (c : curve) (f : form) | Product (i m : nat).
 
@@ -223,6 +224,10 @@ Fixpoint reached (t : tree) (x : point) (zs : list Q) : list Q :=
 Definition column (ts : list tree) (c : nat) (x : point) (zs : list Q) : Q :=
   sum (map (fun t => nth c (reached t x zs) 0) ts).
 
+Section Decision.
+
+Context {F : functions}.
+
 (** What is made of z.  Of a product, and of [Form], it is z.  The float32 has no largest one here:
     the checker refuses witnesses, and ranges in proofs, with one of [2 ^ 128] or more. *)
 
@@ -232,6 +237,7 @@ Definition image (c : curve) (z : Q) : Q :=
   | Step => if Qle_bool 0 z then 1 else 0
   | Single => fl Bytes4 z
   | Form => z
+  | Smooth f => value_of f z
   end.
 
 Definition curve_of (e : entry) : curve := match e with Image c _ => c | Product _ _ => Form end.
@@ -307,6 +313,8 @@ Definition in_target (p : program) (t : target) (slack : Q) (x : point) : Prop :
         if Nat.ltb r o then 0 < lead else 0 <= lead
   end.
 
+End Decision.
+
 (** A trust region: within a reach of the convex hull of rows, or of one of several hulls.  The
     coordinates of a point are a number over its range; the place of an ordinal over the last; and
     of other labels whether each is there, of two whether the second is.  A feature that cannot
@@ -340,6 +348,9 @@ Definition region_of (l : features) (t : trust) : region :=
 
 Definition features_only : program := {| made := []; trees := []; outputs := [] |}.
 
+Definition coordinate (x : point) (axis : form) : Q :=
+  form_value (F := no_functions) features_only x axis.
+
 Definition mean (shares zs : list Q) : Q := sum (map (fun p => fst p * snd p) (combine shares zs)).
 
 Definition size_in (n : norm) (reach : Q) (d : list Q) : Prop :=
@@ -353,8 +364,8 @@ Definition within_hull (r : region) (rows : list point) (x : point) : Prop :=
   exists shares : list Q,
     length shares = length rows /\ Forall (fun s => 0 <= s) shares /\ sum shares == 1 /\
     size_in (in_norm r) (reach r)
-      (map (fun axis => mean shares (map (fun row => form_value features_only row axis) rows)
-                        - form_value features_only x axis) (axes r)).
+      (map (fun axis => mean shares (map (fun row => coordinate row axis) rows)
+                        - coordinate x axis) (axes r)).
 
 Record question := {
   fs : features; prog : program; goal : target; slack : Q; metric : norms;
@@ -368,9 +379,14 @@ Definition in_region (r : option region) (x : point) : Prop :=
   | Some r => exists rows, In rows (hulls r) /\ within_hull r rows x
   end.
 
+(** Functions that are faithful where the program has them. *)
+
+Definition true_to (F : functions) (p : program) : Prop :=
+  forall k f g, nth_error (made p) k = Some (Image (Smooth f) g) -> faithful f (F f).
+
 (** What is asked for: an admissible point with the wanted outcome that breaks no constraint. *)
 
-Definition counterfactual (q : question) (x : point) : Prop :=
+Definition counterfactual {F : functions} (q : question) (x : point) : Prop :=
   admissible (fs q) x /\ in_target (prog q) (goal q) (slack q) x /\
   (forall t, In t (constraints q) -> true_at (prog q) x t = true) /\
   in_region (region_in q) x.

@@ -4,7 +4,8 @@
 
 From Coq Require Import QArith Qabs Qminmax Qround ZArith List Bool Lqa Lia.
 From Cfxc Require Import Semantics Features FloatsProofs FeaturesProofs Payments PaymentsProofs
-  Forms Checker Sums Balls Ranges Inequalities Pieces Most Walk Rows Scopes Regions Claims.
+  Forms Checker Sums Balls Ranges Inequalities Pieces Most Walk Rows Scopes Regions
+  Witness Claims.
 Import ListNotations.
 Open Scope Q_scope.
 
@@ -126,6 +127,7 @@ Qed.
 
 Section Near.
 
+Context {Curves : functions}.
 Variables (faces : list (nat * form)) (x : point).
 Hypothesis X : counterfactual q x.
 Hypothesis Near : away q x < ball c.
@@ -189,9 +191,10 @@ Definition in_hull_of (x : point) (h : nat) : Prop :=
   | Some r => exists rows, nth_error (hulls r) h = Some rows /\ within_hull r rows x
   end.
 
-Lemma covers_sound x : covers c = true -> counterfactual q x -> ball c <= away q x.
+Lemma covers_sound {Curves : functions} x : true_to Curves (prog q) ->
+  covers c = true -> counterfactual q x -> ball c <= away q x.
 Proof.
-  intros H X. apply Qnot_lt_le. intro Near. unfold covers in H.
+  intros True_ H X. apply Qnot_lt_le. intro Near. unfold covers in H.
   destruct (option_list (face_of q) (normals c)) as [faces|] eqn:Ef; [|discriminate].
   set (k := context_of c faces) in *.
   destruct (root k) as [parts|] eqn:Er; [|discriminate].
@@ -228,7 +231,7 @@ Proof.
     constructor; [|constructor]. cbn [fact_holds].
     destruct Hull as (h & Lh & Ih); [lia|]. replace 0%nat with h by lia. exact Ih. }
   destruct (deltas_sound k x G parts P) as (near & En & B). rewrite En in H.
-  pose proof (learn_sound k x zs (in_hull_of x) G Cu Z Rows_ Faces parts near start P B F (learned c) [] []) as L.
+  pose proof (learn_sound k x zs (in_hull_of x) G Cu Z True_ Rows_ Faces parts near start P B F (learned c) [] []) as L.
   assert (K0 : spans_hold zs []) by (intros i lo hi E; destruct i; discriminate).
   specialize (L K0 (Forall_nil _)).
   destruct (learn k parts near start [] (learned c) []) as [| |bounds]; try discriminate.
@@ -236,7 +239,7 @@ Proof.
     (forall f w, upto f = Some w -> worth (source_at (prg k) x zs) f <= w) -> snd (judge upto t) = true).
   { intros upto t I U. destruct X as (_ & _ & C & _).
     apply (judge_sound (prog q) x upto t U). apply C. exact I. }
-  apply (walk_false k x zs (in_hull_of x) G Cu Z Rows_ Faces (constraints q) Judged bounds L
+  apply (walk_false k x zs (in_hull_of x) G Cu Z True_ Rows_ Faces (constraints q) Judged bounds L
            (length (hulls_of q)) Hull (shown c) parts start F P H).
 Qed.
 
@@ -244,11 +247,11 @@ End Certificate.
 
 (** The bound: no counterfactual is nearer. *)
 
-Theorem check_sound c : check c = true ->
+Theorem check_sound (Curves : functions) c : check c = true -> true_to Curves (prog (asked c)) ->
   forall x, counterfactual (asked c) x -> lower c <= away (asked c) x.
 Proof.
-  unfold check. intros H x X. apply andb_true_iff in H as [H Cl]. apply andb_true_iff in H as [Ok Co].
-  apply Qle_trans with (ball c); [|apply covers_sound; assumption].
+  unfold check. intros H True_ x X. apply andb_true_iff in H as [H Cl]. apply andb_true_iff in H as [Ok Co].
+  apply Qle_trans with (ball c); [|apply (covers_sound c Ok x True_ Co X)].
   unfold claim_ok in Cl. repeat rewrite andb_true_iff in Cl.
   destruct Cl as [[[[_ L] _] _] _]. apply Qle_bool_true in L. exact L.
 Qed.
@@ -282,54 +285,56 @@ Proof.
   constructor; [apply may_be_sound; assumption|apply IH; assumption].
 Qed.
 
-Lemma wins_sound p t slack_ x : wins p t slack_ x = true -> in_target p t slack_ x.
+Lemma answers_sound {Curves : functions} c : question_ok (asked c) = true ->
+  true_to Curves (prog (asked c)) -> answers (asked c) (inside_ c) (witness c) = true ->
+  counterfactual (asked c) (witness c).
 Proof.
-  unfold wins, in_target, output, form_value. destruct t as [lower upper|o margin least_score];
-    cbv zeta; intro H; apply andb_true_iff in H as [A B]; split.
-  - destruct lower; [apply Qle_bool_true in A; exact A|exact I].
-  - destruct upper; [apply Qle_bool_true in B; exact B|exact I].
-  - destruct least_score; [apply Qle_bool_true in A; exact A|exact I].
-  - intros r L N. rewrite forallb_forall in B.
-    assert (In_ : In r (seq 0 (length (outputs p)))) by (apply in_seq; lia).
-    specialize (B r In_). apply orb_true_iff in B as [B|B]; [apply Nat.eqb_eq in B; contradiction|].
-    destruct (Nat.ltb r o); [apply Qltb_true in B|apply Qle_bool_true in B]; exact B.
-Qed.
-
-Lemma answers_sound q inside x : Forall well_formed (fs q) -> answers q inside x = true -> counterfactual q x.
-Proof.
-  intros W H. unfold answers in H. repeat rewrite andb_true_iff in H. destruct H as [[[A T] C] R].
-  split; [apply may_all_sound; assumption|]. split; [apply wins_sound; exact T|]. split.
-  - intros t I. rewrite forallb_forall in C. apply C. exact I.
+  intros Ok True_ H. pose proof (ok_formed c Ok) as Formed.
+  destruct (ok_all c Ok) as (_ & _ & _ & Sc & _ & Ta & _).
+  set (q := asked c) in *. set (x := witness c) in *. unfold answers in H. apply andb_true_iff in H as [H S].
+  apply andb_true_iff in H as [A R].
+  destruct (spots (prog q) x) as [zs|] eqn:E; [|discriminate].
+  apply andb_true_iff in S as [S _]. apply andb_true_iff in S as [W C].
+  pose proof (spots_hold (prog q) x True_ Sc zs E) as K.
+  split; [apply may_all_sound; assumption|]. split.
+  { apply (wins_sound (prog q) x True_ zs K); [|exact W].
+    unfold target_ok in Ta. destruct (goal q) as [|o margin least_score]; [exact I|].
+    apply andb_true_iff in Ta as [Ta _]. apply Nat.ltb_lt in Ta. exact Ta. }
+  split.
+  - intros t I. rewrite forallb_forall in C. apply (surely_true_sound (prog q) x True_ zs K).
+    apply C. exact I.
   - unfold lies_in in R. unfold in_region. destruct (region_in q) as [r|]; [|exact I].
-    destruct inside as [[h ws]|]; [|discriminate].
-    destruct (nth_error (hulls r) h) as [rows|] eqn:E; [|discriminate].
-    exists rows. split; [apply nth_error_In with h; exact E|]. apply inside_sound with ws. exact R.
+    destruct (inside_ c) as [[h ws]|]; [|discriminate].
+    destruct (nth_error (hulls r) h) as [rows|] eqn:E'; [|discriminate].
+    exists rows. split; [apply nth_error_In with h; exact E'|]. apply inside_sound with ws. exact R.
 Qed.
 
 (** An answer is a counterfactual, at the distance that is stated; and of an optimal one nothing is
     nearer than [1 - gap] of its distance ([squared]: of the squares, the square of that). *)
 
-Theorem witness_sound c : check c = true -> claimed c <> Infeasible ->
+Theorem witness_sound (Curves : functions) c : check c = true -> true_to Curves (prog (asked c)) ->
+  claimed c <> Infeasible ->
   counterfactual (asked c) (witness c) /\ away (asked c) (witness c) == stated_distance c.
 Proof.
-  unfold check. intros H N. apply andb_true_iff in H as [H Cl]. apply andb_true_iff in H as [Ok _].
+  unfold check. intros H True_ N. apply andb_true_iff in H as [H Cl].
+  apply andb_true_iff in H as [Ok _].
   unfold claim_ok in Cl. apply andb_true_iff in Cl as [_ Cl].
   assert (M : answers (asked c) (inside_ c) (witness c) = true /\
     Qeqb (total (context_of c []) (changes (fs (asked c)) (witness c))) (stated_distance c) = true).
   { destruct (claimed c); [| |contradiction]; repeat rewrite andb_true_iff in Cl; tauto. }
   destruct M as [A D]. split.
-  - apply (answers_sound (asked c) (inside_ c)); [apply ok_formed; exact Ok|exact A].
+  - apply (answers_sound c Ok True_ A).
   - rewrite (away_total c (witness c) []). apply Qeqb_true. exact D.
 Qed.
 
-Theorem optimal_sound c : check c = true -> claimed c = Optimal ->
-  forall x, counterfactual (asked c) x ->
+Theorem optimal_sound (Curves : functions) c : check c = true -> true_to Curves (prog (asked c)) ->
+  claimed c = Optimal -> forall x, counterfactual (asked c) x ->
   let keep := if squared (metric (asked c)) then (1 - gap_ c) * (1 - gap_ c) else 1 - gap_ c in
   away (asked c) (witness c) * keep <= away (asked c) x.
 Proof.
-  intros H O x X. cbv zeta.
-  apply Qle_trans with (lower c); [|apply check_sound; assumption].
-  destruct (witness_sound c H) as [_ D]; [rewrite O; discriminate|].
+  intros H True_ O x X. cbv zeta.
+  apply Qle_trans with (lower c); [|apply (check_sound Curves); assumption].
+  destruct (witness_sound Curves c H True_) as [_ D]; [rewrite O; discriminate|].
   unfold check in H. apply andb_true_iff in H as [_ Cl]. unfold claim_ok in Cl.
   apply andb_true_iff in Cl as [_ Cl]. rewrite O in Cl. apply andb_true_iff in Cl as [_ Ne].
   unfold near_enough in Ne. apply Qle_bool_true in Ne. rewrite D.
@@ -392,11 +397,11 @@ Proof.
     apply in_map_iff. exists i. split; [reflexivity|exact P].
 Qed.
 
-Theorem infeasible_sound c : check c = true -> claimed c = Infeasible ->
-  forall x, ~ counterfactual (asked c) x.
+Theorem infeasible_sound (Curves : functions) c : check c = true ->
+  true_to Curves (prog (asked c)) -> claimed c = Infeasible -> forall x, ~ counterfactual (asked c) x.
 Proof.
-  intros H I x X. unfold check in H. apply andb_true_iff in H as [H Cl]. apply andb_true_iff in H as [Ok Co].
-  pose proof (covers_sound c Ok x Co X) as B.
+  intros H True_ I x X. unfold check in H. apply andb_true_iff in H as [H Cl]. apply andb_true_iff in H as [Ok Co].
+  pose proof (covers_sound c Ok x True_ Co X) as B.
   unfold claim_ok in Cl. apply andb_true_iff in Cl as [_ Cl]. rewrite I in Cl.
   unfold beyond_all in Cl. destruct (option_list _ _) as [ds|] eqn:E; [|discriminate].
   apply Qltb_true in Cl. apply option_list_some in E.

@@ -37,10 +37,12 @@ End Induction.
 
 Section Walk.
 
+Context {Curves : functions}.
 Variables (c : context) (x : point) (zs : list Q) (in_hull : nat -> Prop).
 Hypothesis G : given c x.
 Hypothesis Cuts : forallb (forallb cuts_ok) (trees (prg c)) = true.
 Hypothesis Z : forall k e, nth_error (made (prg c)) k = Some e -> z_of zs k == entry_at (prg c) x zs e.
+Hypothesis True_ : true_to Curves (prg c).
 
 Notation v := (source_at (prg c) x zs).
 
@@ -70,7 +72,7 @@ Proof.
   intros F K P. unfold contradicts. intro H. apply existsb_exists in H as (t & I & H).
   rewrite Judged in H; [discriminate|exact I|].
   intros f w E.
-  destruct (most_sound c x zs in_hull G facts known parts F K P Cuts Z Rows Faces
+  destruct (most_sound c x zs in_hull G facts known parts F K P Cuts Z True_ Rows Faces
               no_multipliers no_multipliers_ok None f w E (or_introl eq_refl))
     as (gain & G0 & _ & L).
   cbn [budget no_multipliers] in L. lra.
@@ -86,13 +88,13 @@ Proof.
   destruct (deltas_sound c x G near_parts P') as (near & -> & B).
   assert (Main : match spans_of c facts near_parts near bounds [] (length (made (prg c))) with
           | Refused => True | Closed => False | Known known => spans_hold zs known end).
-  { apply (spans_of_sound c x zs in_hull G facts near_parts near F P' B Cuts Z bounds Bounds).
+  { apply (spans_of_sound c x zs in_hull G True_ facts near_parts near F P' B Cuts Z bounds Bounds).
     intros k lo hi H. destruct k; discriminate. }
   destruct r as [| |by_]; [discriminate| |];
     destruct (spans_of _ _ _ _ _ _ _) as [| |known]; try discriminate; try contradiction.
   - apply contradicts_false; assumption.
   - intro H. unfold outweighs in H. assert (Ok : multipliers_ok c by_ = true) by (apply andb_true_iff in H; tauto).
-    apply (outweighs_false c x zs in_hull G facts known near_parts F Main P' Cuts Z Rows Faces by_ Ok H).
+    apply (outweighs_false c x zs in_hull G facts known near_parts F Main P' Cuts Z True_ Rows Faces by_ Ok H).
 Qed.
 
 Lemma split_number parts j f at_ a b :
@@ -179,10 +181,12 @@ End Walk.
 
 Section Learn.
 
+Context {Curves : functions}.
 Variables (c : context) (x : point) (zs : list Q) (in_hull : nat -> Prop).
 Hypothesis G : given c x.
 Hypothesis Cuts : forallb (forallb cuts_ok) (trees (prg c)) = true.
 Hypothesis Z : forall k e, nth_error (made (prg c)) k = Some e -> z_of zs k == entry_at (prg c) x zs e.
+Hypothesis True_ : true_to Curves (prg c).
 
 Notation v := (source_at (prg c) x zs).
 
@@ -214,7 +218,7 @@ Proof.
   set (upto := match trees (prg c) with [] => S k | _ => length (made (prg c)) end).
   assert (Main : match spans_of c facts parts near earlier (firstn k before) upto with
           | Refused => True | Closed => False | Known known => spans_hold zs known end).
-  { apply (spans_of_sound c x zs in_hull G facts parts near F P B Cuts Z earlier Bs).
+  { apply (spans_of_sound c x zs in_hull G True_ facts parts near F P B Cuts Z earlier Bs).
     apply spans_hold_firstn. exact K. }
   destruct (spans_of _ _ _ _ _ _ _) as [| |known]; auto.
   destruct (side_form c (states l)) as [z|] eqn:E; [|exact I].
@@ -223,7 +227,7 @@ Proof.
   apply andb_true_iff in H as [Ok H].
   destruct (most c facts known parts (shown_by l) None z) as [w|] eqn:M; [|discriminate].
   apply Qle_bool_true in H.
-  destruct (most_sound c x zs in_hull G facts known parts F Main P Cuts Z Rows Faces
+  destruct (most_sound c x zs in_hull G facts known parts F Main P Cuts Z True_ Rows Faces
               (shown_by l) Ok None z w M (or_introl eq_refl)) as (gain & G0 & _ & Le).
   assert (Pos : 0 <= budget (shown_by l) * (radius c - away_x c x)).
   { apply Qmult_le_0_compat; [apply (ok_budget c _ Ok)|]. pose proof (g_near _ _ G). unfold away_x. lra. }
