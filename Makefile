@@ -35,6 +35,8 @@ test: $(STAMP)
 nightly: $(STAMP)
 	$(BIN)/python -m pytest -n auto --complete
 	$(BIN)/python benchmarks/false_claims.py --minutes 60
+	@if command -v cfxc-verified > /dev/null; then $(BIN)/python benchmarks/verified.py --part mutants; \
+	else echo "SKIPPED: cfxc-verified is not on PATH"; fi
 
 # Afterwards the kernels are built anew, as the stamp is gone. libstdc++ is loaded with the
 # sanitizer, which otherwise cannot pass on what Z3 throws.

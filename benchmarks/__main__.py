@@ -48,6 +48,7 @@ QUICK = {
         "l2c.py --part selector --people 10 --seeds 1",
         "l2c.py --part threshold --people 10 --seeds 1",
         "l2c.py --part shifted --people 10 --seeds 1",
+        "l2c_naive.py --people 2 --seeds 1",
     ],
     "copa": [
         "copa.py --part table --people 20 --models 200",
@@ -79,7 +80,7 @@ FULL = {
         "l2c.py --part selector --people 60",
         "l2c.py --part threshold --people 60 --seeds 3", "l2c.py --part speed",
         "l2c.py --part trees --data sba,german --people 60 --seeds 1",
-        "l2c.py --part shifted --seeds 2", "l2c.py --part seeds",
+        "l2c.py --part shifted --seeds 2", "l2c.py --part seeds", "l2c_naive.py",
     ],
     "copa": [
         "copa.py --part table", "copa.py --part settings",

@@ -149,13 +149,15 @@ def student() -> Problem | None:
     )  # fmt: skip
 
 
-def sba() -> Problem | None:
-    """Default on a loan: from 2006 on, and before."""
+def sba(*, earlier_first: bool = False) -> Problem | None:
+    """Default on a loan: from 2006 on, and before; or the other way round."""
     shift = temporal()
     if shift is None:
         return None
     train = shift.now.drop(columns="Selected").assign(target=shift.labels)
     test = shift.later.drop(columns="Selected").assign(target=shift.later_labels)
+    if earlier_first:
+        train, test = test, train
     levels = {
         "Term": 4, "NoEmp": 4, "CreateJob": 4, "RetainedJob": 3, "ChgOffPrinGr": 4, "GrAppv": 4,
         "SBA_Appv": 4, "Portion": 3,

@@ -42,14 +42,16 @@ def best_unlike(found: pd.DataFrame, changes: Array, ruler: Ruler) -> Array:
 
 
 def reject(
-    problem: Problem, pipeline: Any, rows: pd.DataFrame, choose: Choose, wanted: int
-) -> Outcome:
+    problem: Problem, pipeline: Any, rows: pd.DataFrame, choose: Choose, wanted: int,
+    threshold: float = 1.0,
+) -> Outcome:  # fmt: skip
     """A hundred of the distinct rows found for each person, within ``SECONDS``.
 
     A share of the features changes, uniform in [0, 1], each to the value of a training row.
 
     Args:
         wanted: How many are found before they are chosen from.
+        threshold: The largest share of numbers that change.
     """
     rng, started, sets = np.random.default_rng(0), time.perf_counter(), []
     free = np.array([name not in problem.fixed for name in problem.X])
@@ -58,6 +60,9 @@ def reject(
         end, found = time.perf_counter() + SECONDS, rows.iloc[:0]
         while len(found) < wanted and time.perf_counter() < end:
             drawn = _drawn(problem.X, rows.iloc[[i]], free, rng)
+            numbers = [*problem.levels]
+            moved = (drawn[numbers] != rows.iloc[i][numbers]).mean(axis=1).to_numpy()
+            drawn = drawn[moved <= threshold]
             flips = pipeline.predict(drawn) != own[i]
             found = pd.concat([found, drawn[flips]]).drop_duplicates(ignore_index=True)
         changes = (found != rows.iloc[i]).sum(axis=1).to_numpy(np.int64)

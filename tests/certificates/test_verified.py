@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -15,7 +16,9 @@ from typer.testing import CliRunner
 
 import cfxc
 from cfxc.certificates import checker
+from cfxc.certificates.checker.smooth import CURVES
 from cfxc.cli.app import app
+from tests.certificates.false_certificates import draw_honest
 from tests.certificates.handmade import NEAREST, signed
 from tests.certificates.hostile_files import FAMILIES, Body
 from tests.certificates.mutants import mutants
@@ -63,6 +66,15 @@ def test_honest_certificates(tmp_path: Path) -> None:
     contents = [answered(name).certificate.to_dict() for name in SAMPLES]
     found = dict(zip(SAMPLES, verdicts(bodies(contents), tmp_path), strict=True))
     assert found == dict.fromkeys(SAMPLES, "accepted")
+
+
+@there
+def test_small_programs_of_every_kind(tmp_path: Path) -> None:
+    rng = Random(3)
+    contents = [draw_honest(rng).certificate() for _ in range(80)]
+    made = {entry[0] for content in contents for entry in content["program"]["made"]}
+    assert made >= {*CURVES, "unit", "product", "single", "step"}
+    assert set(verdicts(bodies(contents), tmp_path)) == {"accepted"}
 
 
 @there
