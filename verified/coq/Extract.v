@@ -19,6 +19,7 @@ Extract Inductive comparison => "int" [ "0" "(-1)" "1" ]
 Extract Inlined Constant Pos.succ => "Nums.succ".
 Extract Inlined Constant Pos.add => "Nums.add".
 Extract Inlined Constant Pos.mul => "Nums.mul".
+Extract Inlined Constant Pos.pow => "Nums.pow".
 Extract Inlined Constant Pos.compare => "Nums.compare".
 Extract Inlined Constant Pos.eqb => "Nums.equal".
 Extract Inlined Constant Pos.leb => "Nums.leb".
