@@ -215,7 +215,12 @@ def main() -> None:
     for each in shown:
         each.show()
     if options.markdown is not None:
-        command = f"python benchmarks/verified.py --part {options.part}"
+        asked = "".join(
+            f" --{name} {value}"
+            for name in ("models", "written", "count", "people", "seed")
+            if (value := getattr(options, name)) != parser.get_default(name)
+        )
+        command = f"python benchmarks/verified.py --part {options.part}{asked}"
         text = "\n\n".join([circumstances(command), *(each.markdown() for each in shown)])
         write_section(options.markdown, f"verified {options.part}", text)
     differ = any(row[2] == "another" and row[3] != "0" for each in shown for row in each.rows)
