@@ -13,7 +13,7 @@ PAGES = sorted((HOME / "results").glob("*.md"))
 OLDER = {
     "certificates": ["certificates"],
     "criteria": [
-        f"criteria {part}" for part in ("tables", "settings", "authors", "hull", "diverse")
+        f"criteria {part}" for part in ("tables", "settings", "authors")
     ],
     "l2c": [
         f"l2c {part}"
