@@ -78,6 +78,22 @@ def test_small_programs_of_every_kind(tmp_path: Path) -> None:
 
 
 @there
+def test_people_are_counted(tmp_path: Path) -> None:
+    """Whose bound lies beyond, or who has no counterfactual; not whose file is rejected."""
+    certificates = [answered(name).certificate for name in ("forest", "infeasible")]
+    paths = [tmp_path / f"{i}.json" for i in range(3)]
+    bound = checker.check(certificates[0].to_dict()).bound
+    for path, certificate in zip(paths, certificates, strict=False):
+        certificate.save(path)
+    paths[2].write_text("{}")
+    for radius, count in ((bound / 2, 2), (bound, 1)):
+        order = [str(TOOL), "--beyond", str(radius), *map(str, paths)]
+        done = subprocess.run(order, capture_output=True, text=True, check=False)
+        assert done.stdout.splitlines()[-1] == f"nothing is as near as {radius}: {count} of 3"
+        assert done.returncode == 1
+
+
+@there
 @pytest.mark.parametrize("name", SAMPLES)
 def test_mutants(name: str, step: int, tmp_path: Path) -> None:
     content = answered(name).certificate.to_dict()

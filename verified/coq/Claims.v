@@ -217,3 +217,10 @@ Definition claim_ok (c : certificate) : bool :=
   end.
 
 Definition check (c : certificate) : bool := question_ok (asked c) && covers c && claim_ok c.
+
+(** Of many certificates: whether one shows that nothing is as near as [r]. *)
+
+Definition is_beyond (r : Q) (c : certificate) : bool :=
+  match claimed c with Infeasible => true | _ => Qltb r (lower c) end.
+
+Definition count_beyond (r : Q) (cs : list certificate) : nat := length (filter (is_beyond r) cs).

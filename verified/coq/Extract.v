@@ -82,4 +82,4 @@ Extract Inlined Constant String.compare => "Stdlib.compare".
 Extract Inlined Constant app => "List.append".
 Extract Inlined Constant rev_append => "List.rev_append".
 
-Extraction "ocaml/core.ml" Decode.verdict_on.
+Extraction "ocaml/core.ml" Decode.verdict_on Decode.number Claims.is_beyond.
