@@ -1,7 +1,7 @@
 (** * What is said of smooth functions
 
     Their values are no fractions, so the decision is evaluated with any function that is
-    [faithful]: off by [tiny] at most.  First e^z.  Of z >= 0 it is the least number that no sum of
+    [faithful]: never off by more than [tiny].  First e^z.  Of z >= 0 it is the least number that no sum of
     z^i / i! exceeds; of others 1 / e^-z.  [exp_least a z] says that a is at most e^z, and
     [exp_most b z] that b is at least that. *)
 
@@ -98,15 +98,18 @@ Definition convex (f : smooth) (z : Q) : Prop :=
 Definition concave (f : smooth) (z : Q) : Prop :=
   match f with Exp | Softplus => False | Sigmoid | Normal => 0 <= z end.
 
-(** A function that is never off by more than [tiny] has these values, rises, and lies beside its
-    tangents and chords, but for what this leaves of each. *)
+(** A function that is never off by more than [tiny] has these values. *)
 
 Definition tiny : Q := 1 # (2 ^ 160).
 
-Record faithful (f : smooth) (F : Q -> Q) : Prop := {
-  has_values : forall z,
-    (forall a, value_least f a z -> a - tiny <= F z) /\
-    (forall b, value_most f b z -> F z <= b + tiny);
+Definition has_values (f : smooth) (F : Q -> Q) : Prop := forall z,
+  (forall a, value_least f a z -> a - tiny <= F z) /\
+  (forall b, value_most f b z -> F z <= b + tiny).
+
+(** It rises, and lies beside its tangents and chords, but for what this leaves of each.  Of e^z and
+    1/(1 + e^-z) that follows ([shape_of]); of the others it is what is meant by them. *)
+
+Record shaped (f : smooth) (F : Q -> Q) : Prop := {
   rises : forall y z, y <= z -> F y <= F z + 2 * tiny;
   has_slopes : forall y z s t, slope_least f s y -> slope_most f t y ->
     (convex f y -> convex f z ->
@@ -117,6 +120,9 @@ Record faithful (f : smooth) (F : Q -> Q) : Prop := {
     let chord := (z - y) * F x + (y - x) * F z in
     (convex f x -> convex f z -> (z - x) * F y <= chord + (z - x) * (2 * tiny)) /\
     (concave f x -> concave f z -> chord <= (z - x) * (F y + 2 * tiny)) }.
+
+Definition faithful (f : smooth) (F : Q -> Q) : Prop :=
+  has_values f F /\ match f with Exp | Sigmoid => True | Softplus | Normal => shaped f F end.
 
 Class functions := value_of : smooth -> Q -> Q.
 

@@ -1,7 +1,7 @@
 (** * Lemma 15 holds of all faithful functions *)
 
 From Coq Require Import QArith Qabs Qminmax Qround ZArith List Bool Lqa Lia.
-From Cfxc Require Import Semantics Curves CurvesProofs Lines.
+From Cfxc Require Import Semantics Curves CurvesProofs SigmoidShape Lines.
 Open Scope Q_scope.
 
 Lemma at_grid_down f x a : at_grid f x false = Some a -> value_least f (grid a) (grid x).
@@ -60,16 +60,18 @@ Section Faithful.
 Variables (f : smooth) (F : Q -> Q).
 Hypothesis H : faithful f F.
 
+Let shape : shaped f F := shape_of f F H.
+
 Lemma value_down_sound z y a : value_down f z = Some a -> z <= y -> a <= F y.
 Proof.
   unfold value_down. destruct (in_reach z); [|discriminate]. cbv zeta.
   set (x := match f with Normal => _ | _ => _ end).
   destruct (at_grid f x false) as [g|] eqn:E; [|discriminate]. intro I. apply some_same in I. subst a.
-  intro L. apply at_grid_down in E. destruct (has_values f F H (grid x)) as [V _]. specialize (V _ E).
+  intro L. apply at_grid_down in E. destruct (proj1 H (grid x)) as [V _]. specialize (V _ E).
   assert (X : grid x <= y).
   { pose proof (grid_floor z) as G. assert (M : (x <= grid_of z false)%Z) by (unfold x; destruct f; lia).
     apply (proj1 (grid_le _ _)) in M. lra. }
-  pose proof (rises f F H (grid x) y X). pose proof tiny_pos. lra.
+  pose proof (rises f F shape (grid x) y X). pose proof tiny_pos. lra.
 Qed.
 
 Lemma value_up_sound z y b : value_up f z = Some b -> y <= z -> F y <= b.
@@ -77,11 +79,11 @@ Proof.
   unfold value_up. destruct (in_reach z); [|discriminate]. cbv zeta.
   set (x := match f with Normal => _ | _ => _ end).
   destruct (at_grid f x true) as [g|] eqn:E; [|discriminate]. intro I. apply some_same in I. subst b.
-  intro L. apply at_grid_up in E. destruct (has_values f F H (grid x)) as [_ V]. specialize (V _ E).
+  intro L. apply at_grid_up in E. destruct (proj1 H (grid x)) as [_ V]. specialize (V _ E).
   assert (X : y <= grid x).
   { pose proof (grid_ceiling z) as G. assert (M : (grid_of z true <= x)%Z) by (unfold x; destruct f; lia).
     apply (proj1 (grid_le _ _)) in M. lra. }
-  pose proof (rises f F H y (grid x) X). pose proof tiny_pos. lra.
+  pose proof (rises f F shape y (grid x) X). pose proof tiny_pos. lra.
 Qed.
 
 Variables (above : bool) (slope place : Q).
@@ -114,7 +116,7 @@ Proof.
   assert (Vb : m <= side * F b - side * slope * b) by (unfold mv in M2; lra).
   destruct (Qlt_le_dec a b) as [L|L].
   - assert (C : (b - z) * (side * F a) + (z - a) * (side * F b) <= (b - a) * (side * F z + 2 * tiny)).
-    { destruct (bends f F H a z b A B) as [C1 C2]. unfold concave_there in *. unfold Lines.side. destruct above.
+    { destruct (bends f F shape a z b A B) as [C1 C2]. unfold concave_there in *. unfold Lines.side. destruct above.
       - specialize (C2 Ca Cb). lra.
       - specialize (C1 Ca Cb). lra. }
     assert (P1 : (b - z) * m <= (b - z) * (side * F a - side * slope * a)) by nra.
@@ -123,8 +125,8 @@ Proof.
     apply Qmult_le_l in D; [exact D|lra].
   - assert (R : side * F a <= side * F z + 2 * tiny).
     { unfold Lines.side. destruct above.
-      - pose proof (rises f F H a z A). lra.
-      - pose proof (rises f F H z a ltac:(lra)). lra. }
+      - pose proof (rises f F shape a z A). lra.
+      - pose proof (rises f F shape z a ltac:(lra)). lra. }
     assert (Ez : z == a) by lra. assert (S : side * slope * z == side * slope * a) by (rewrite Ez; reflexivity).
     lra.
 Qed.
@@ -162,7 +164,7 @@ Proof.
   pose proof (Lin (grid t) ltac:(lra) ltac:(lra)) as L2. unfold line in L1, L2.
   assert (G : side * F c + Qmin (side * (grid s * (z - c))) (side * (grid t * (z - c))) - 2 * tiny
               <= side * F z).
-  { destruct (has_slopes f F H c z (grid s) (grid t) S T) as [G1 G2].
+  { destruct (has_slopes f F shape c z (grid s) (grid t) S T) as [G1 G2].
     unfold convex_there in *. unfold Lines.side. destruct above.
     - specialize (G1 Cx Cz).
       assert (E : Qmin (1 * (grid s * (z - c))) (1 * (grid t * (z - c)))

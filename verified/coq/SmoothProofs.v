@@ -1,7 +1,7 @@
 (** * How much a smooth function may change, and how large it is *)
 
 From Coq Require Import QArith Qabs Qminmax ZArith Lqa.
-From Cfxc Require Import Semantics CurvesProofs.
+From Cfxc Require Import Semantics CurvesProofs SigmoidShape.
 Open Scope Q_scope.
 
 Lemma tiny_positive : 0 < tiny.
@@ -11,6 +11,8 @@ Section Smooth.
 
 Variables (f : smooth) (F : Q -> Q) (k : Q).
 Hypothesis H : faithful f F.
+
+Let shape : shaped f F := shape_of f F H.
 Hypothesis K : steepest f = Some k.
 
 Lemma steepest_between : 0 <= k <= 1.
@@ -22,12 +24,12 @@ Lemma piece_rises y z : y <= z -> (convex f y /\ convex f z) \/ (concave f y /\ 
   F z <= F y + k * (z - y) + 2 * tiny.
 Proof.
   intros L [[A B]|[A B]].
-  - destruct (has_slopes f F H z y 0 k) as [S _]; [left; lra|left; rewrite K; lra|].
+  - destruct (has_slopes f F shape z y 0 k) as [S _]; [left; lra|left; rewrite K; lra|].
     specialize (S B A).
     assert (M : - (k * (z - y)) <= Qmin (0 * (y - z)) (k * (y - z))).
     { pose proof steepest_between. apply Q.min_glb; nra. }
     lra.
-  - destruct (has_slopes f F H y z 0 k) as [_ S]; [left; lra|left; rewrite K; lra|].
+  - destruct (has_slopes f F shape y z 0 k) as [_ S]; [left; lra|left; rewrite K; lra|].
     specialize (S A B).
     assert (M : Qmax (0 * (z - y)) (k * (z - y)) <= k * (z - y)).
     { pose proof steepest_between. apply Q.max_lub; nra. }
@@ -60,9 +62,9 @@ Theorem steep_enough y z : Qabs (F z - F y) <= k * Qabs (z - y) + 4 * tiny.
 Proof.
   pose proof tiny_positive as T. pose proof steepest_between as S.
   destruct (Qlt_le_dec z y) as [L|L].
-  - pose proof (at_most_steep z y ltac:(lra)). pose proof (rises f F H z y ltac:(lra)).
+  - pose proof (at_most_steep z y ltac:(lra)). pose proof (rises f F shape z y ltac:(lra)).
     rewrite (Qabs_neg (z - y)) by lra. apply Qabs_case; intro; nra.
-  - pose proof (at_most_steep y z L). pose proof (rises f F H y z L).
+  - pose proof (at_most_steep y z L). pose proof (rises f F shape y z L).
     rewrite (Qabs_pos (z - y)) by lra. apply Qabs_case; intro; nra.
 Qed.
 
@@ -84,7 +86,7 @@ Qed.
 
 Lemma value_at_0 : 0 <= F 0 + tiny /\ F 0 <= (7 # 10) + tiny.
 Proof.
-  destruct (has_values f F H 0) as [A B].
+  destruct (proj1 H 0) as [A B].
   assert (Low : value_least f 0 0 /\ value_most f (7 # 10) 0).
   { clear -K. destruct f; cbn in K; try discriminate; clear K; cbn [value_least value_most].
     - split.

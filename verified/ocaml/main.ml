@@ -100,7 +100,7 @@ let rec files_of = function
 let () =
   let files = files_of (List.tl (Array.to_list Sys.argv)) in
   if files = [] || List.exists (fun f -> String.length f > 1 && f.[0] = '-') files then begin
-    prerr_endline "usage: cfxc-verified [--seconds S] [--beyond R] FILE...";
+    prerr_endline "usage: cfxc-verified [--seconds S] [--beyond R, such as 1/10] FILE...";
     exit 2
   end;
   let codes = List.map in_a_process files in
