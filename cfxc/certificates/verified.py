@@ -43,9 +43,11 @@ def ask(content: Mapping[str, Any], seconds: float | None = None) -> Verdict:
         path = Path(folder) / "certificate.json"
         path.write_text(json.dumps(content), "ascii")
         try:
+            given = [] if seconds is None else ["--seconds", str(seconds)]
             done = subprocess.run(
-                [tool, str(path)], capture_output=True, text=True, timeout=seconds, check=False
-            )
+                [tool, *given, str(path)], capture_output=True, text=True, timeout=seconds,
+                check=False,
+            )  # fmt: skip
         except subprocess.TimeoutExpired:
             return Verdict(f"{PROGRAM} took more than {seconds:g} seconds", None)
     said = (done.stdout or done.stderr).strip().removeprefix(f"{path}: ")

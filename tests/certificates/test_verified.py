@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,6 +24,7 @@ from tests.certificates.handmade import NEAREST, signed
 from tests.certificates.hostile_files import FAMILIES, Body
 from tests.certificates.mutants import mutants
 from tests.certificates.samples import SAMPLES, answered
+from tests.certificates.test_smooth import CUT, asking, claimed
 
 TOOL = shutil.which("cfxc-verified")
 there = pytest.mark.skipif(TOOL is None, reason="cfxc-verified is not on PATH: make verified")
@@ -119,6 +121,29 @@ def test_hostile_files(family: Callable[[], Iterator[Body]], tmp_path: Path) -> 
         assert verdict in ("accepted", "rejected", "not covered"), name
         if verdict == "accepted":
             assert expected(checker.parse(body)) != "rejected", name
+
+
+@there
+def test_what_is_no_file_and_no_number(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe\nx: accepted"
+    os.mkfifo(pipe)
+    done = subprocess.run([str(TOOL), str(pipe)], capture_output=True, text=True, timeout=20)
+    assert done.returncode == 1
+    assert done.stdout.endswith("accepted: rejected: it cannot be read\n")
+    assert done.stdout.count("\n") == 1
+    for odd in ("inf", "0", "x"):
+        done = subprocess.run([str(TOOL), "--seconds", odd, "x"], capture_output=True, text=True)
+        assert done.returncode == 2
+        assert "usage" in done.stderr
+
+
+@there
+def test_a_witness_at_a_tie_is_not_decided(tmp_path: Path) -> None:
+    """Python takes the logistic function of 0 for exactly a half."""
+    nodes = [["cut", 0, "-1", 1, 2], *CUT[1:]]
+    made = claimed(asking("sigmoid", "-1/2", own=-4), nodes, "1/2", "0", "1/2")
+    assert expected(made) == "accepted"
+    assert verdicts(bodies([made]), tmp_path) == ["not covered"]
 
 
 def fake(folder: Path, code: int, said: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -198,6 +198,22 @@ Definition beyond_all (c : certificate) : bool :=
   | None => false
   end.
 
+(** Whether the witness may be one, though it is not known: too near to an edge for what is known of
+    smooth functions, or beyond their limits.  (Nothing follows from that.) *)
+
+Definition undecided (c : certificate) : bool :=
+  let q := asked c in
+  match claimed c, spots (prog q) (witness c) with
+  | Infeasible, _ => false
+  | _, None => true
+  | _, Some zs =>
+      let upto := not_above (prog q) (witness c) zs in
+      let rows := target_rows (prog q) (goal q) (slack q) in
+      let truths := map (judge upto) (constraints q) in
+      negb (wins (prog q) zs (goal q) (slack q) (witness c) && forallb fst truths) &&
+      forallb (fun row => perhaps upto (fst row) (snd row)) rows && forallb snd truths
+  end.
+
 Definition squared (n : norms) : bool := Qeqb (l2 n) 1.
 
 Definition near_enough (c : certificate) : bool :=

@@ -1176,7 +1176,9 @@ Definition verdict_on (j : json) : result (certificate * meaning) :=
   take (c, means) from decode j;
   need question_ok (asked c) or "question: not well formed";
   need slack_fits c means or "question.slack: it must be 0, or what rounding may do and explains";
-  need claim_ok c or "claim: the witness or the numbers do not hold";
+  take _ from if claim_ok c then Fine tt
+              else if undecided c then Beyond_ "a witness too near to an edge"
+              else Wrong "claim: the witness or the numbers do not hold";
   need covers c or "proof: it does not close all parts";
   Fine (c, means).
 
@@ -1189,7 +1191,7 @@ Proof.
   unfold verdict_on, check. destruct (decode j) as [[d n]| |]; cbn [bind]; try discriminate.
   destruct (question_ok (asked d)) eqn:Q; try discriminate.
   destruct (slack_fits d n) eqn:S; try discriminate.
-  destruct (claim_ok d) eqn:C; try discriminate.
+  destruct (claim_ok d) eqn:C; [|destruct (undecided d); discriminate].
   destruct (covers d) eqn:V; try discriminate.
   intro H. injection H as <- <-. rewrite Q, C, V. split; [reflexivity|].
   destruct n; [apply Qeq_bool_eq; exact S|exact S].

@@ -4,6 +4,7 @@
 open Core
 
 let read path =
+  if (Unix.stat path).Unix.st_kind <> Unix.S_REG then raise End_of_file;
   let channel = open_in_bin path in
   Fun.protect
     ~finally:(fun () -> close_in channel)
@@ -41,12 +42,14 @@ let decided path =
   let j = Json.parse (read path) in
   if is_hashed j then verdict_on j else Wrong "hash: it is not that of the rest"
 
-let limited f =
+let limited parent f =
   let watch _ =
+    if Unix.getppid () <> parent then exit 2;
     if (Gc.quick_stat ()).Gc.heap_words > most_words then raise Out_of_memory
   in
   let each at = { Unix.it_interval = at; it_value = at } in
   Sys.set_signal up Sys.Signal_default;
+  ignore (Unix.sigprocmask Unix.SIG_UNBLOCK [ up; Sys.sigvtalrm ]);
   ignore (Unix.setitimer Unix.ITIMER_PROF (each !seconds));
   Sys.set_signal Sys.sigvtalrm (Sys.Signal_handle watch);
   ignore (Unix.setitimer Unix.ITIMER_VIRTUAL (each 0.1));
@@ -55,28 +58,30 @@ let limited f =
 let beyond = ref None
 let counted = 3 (* the exit code of a process whose file is accepted, and counts *)
 
-let judge path =
-  match limited (fun () -> decided path) with
+let judge parent path =
+  match limited parent (fun () -> decided path) with
   | Fine c ->
       let counts = match !beyond with Some r -> is_beyond r (fst c) | None -> false in
       ((if counts then counted else 0), "accepted: " ^ told c)
   | Wrong why -> (1, "rejected: " ^ why)
   | Beyond_ why -> (2, "not covered: " ^ why)
   | exception Json.Malformed why -> (1, "rejected: " ^ why)
-  | exception (Sys_error _ | End_of_file) -> (1, "rejected: it cannot be read")
+  | exception (Sys_error _ | Unix.Unix_error _ | End_of_file) -> (1, "rejected: it cannot be read")
   | exception Stack_overflow -> (2, "not covered: too deep")
   | exception (Out_of_memory | Nums.Overflow) -> (2, "not covered: too large")
 
 let in_a_process path =
   flush stdout;
+  let parent = Unix.getpid () in
+  let name = if String.exists (fun c -> c < ' ') path then String.escaped path else path in
   match Unix.fork () with
   | 0 ->
-      let code, line = judge path in
-      Printf.printf "%s: %s\n%!" path line;
+      let code, line = judge parent path in
+      Printf.printf "%s: %s\n%!" name line;
       exit code
   | child -> (
       let instead why =
-        Printf.printf "%s: not covered: %s\n%!" path why;
+        Printf.printf "%s: not covered: %s\n%!" name why;
         2
       in
       match snd (Unix.waitpid [] child) with
@@ -86,7 +91,7 @@ let in_a_process path =
       | _ -> instead "it takes more than there is")
 
 let rec files_of = function
-  | "--seconds" :: s :: rest when Option.fold ~none:false ~some:(fun s -> s > 0.0) (float_of_string_opt s) ->
+  | "--seconds" :: s :: rest when Option.fold ~none:false ~some:(fun s -> s > 0.0 && s < 1e9) (float_of_string_opt s) ->
       seconds := float_of_string s;
       files_of rest
   | "--beyond" :: r :: rest -> (
@@ -98,6 +103,7 @@ let rec files_of = function
   | files -> files
 
 let () =
+  Sys.set_signal Sys.sigchld Sys.Signal_default;
   let files = files_of (List.tl (Array.to_list Sys.argv)) in
   if files = [] || List.exists (fun f -> String.length f > 1 && f.[0] = '-') files then begin
     prerr_endline "usage: cfxc-verified [--seconds S] [--beyond R, such as 1/10] FILE...";
