@@ -198,22 +198,6 @@ Definition beyond_all (c : certificate) : bool :=
   | None => false
   end.
 
-(** Whether the witness may be one, though it is not known: too near to an edge for what is known of
-    smooth functions, or beyond their limits.  (Nothing follows from that.) *)
-
-Definition undecided (c : certificate) : bool :=
-  let q := asked c in
-  match claimed c, spots (prog q) (witness c) with
-  | Infeasible, _ => false
-  | _, None => true
-  | _, Some zs =>
-      let upto := not_above (prog q) (witness c) zs in
-      let rows := target_rows (prog q) (goal q) (slack q) in
-      let truths := map (judge upto) (constraints q) in
-      negb (wins (prog q) zs (goal q) (slack q) (witness c) && forallb fst truths) &&
-      forallb (fun row => perhaps upto (fst row) (snd row)) rows && forallb snd truths
-  end.
-
 Definition squared (n : norms) : bool := Qeqb (l2 n) 1.
 
 Definition near_enough (c : certificate) : bool :=
@@ -221,15 +205,40 @@ Definition near_enough (c : certificate) : bool :=
   let keep := if squared (metric (asked c)) then keep * keep else keep in
   Qle_bool (stated_distance c * keep) (lower c).
 
-Definition claim_ok (c : certificate) : bool :=
+(** All that is claimed, where [answer] says whether the witness is one. *)
+
+Definition claim_by (answer : bool) (c : certificate) : bool :=
   Qle_bool 0 (lower c) && Qle_bool (lower c) (ball c) && Qle_bool 0 (gap_ c) && Qltb (gap_ c) 1 &&
   match claimed c with
   | Infeasible => beyond_all c
   | s =>
-      answers (asked c) (inside_ c) (witness c) &&
+      answer &&
       Qeqb (total (context_of c []) (changes (fs (asked c)) (witness c))) (stated_distance c) &&
       Qle_bool (lower c) (stated_distance c) &&
       match s with Optimal => near_enough c | _ => true end
+  end.
+
+Definition claim_ok (c : certificate) : bool :=
+  claim_by (answers (asked c) (inside_ c) (witness c)) c.
+
+(** Whether the witness may be one, though it is not known: too near to an edge for what is known of
+    smooth functions, or beyond their limits.  (Nothing follows from that.) *)
+
+Definition may_answer (q : question) (inside : option (nat * list (nat * Q))) (x : point) : bool :=
+  may_all (fs q) x && lies_in (region_in q) inside x &&
+  match spots (prog q) x with
+  | Some zs =>
+      let upto := not_above (prog q) x zs in
+      forallb (fun row => perhaps upto (fst row) (snd row)) (target_rows (prog q) (goal q) (slack q)) &&
+      forallb (fun t => snd (judge upto t)) (constraints q) && singles_fit (prog q) zs
+  | None => true
+  end.
+
+Definition undecided (c : certificate) : bool :=
+  match claimed c with
+  | Infeasible => false
+  | _ => negb (answers (asked c) (inside_ c) (witness c)) &&
+         claim_by (may_answer (asked c) (inside_ c) (witness c)) c
   end.
 
 Definition check (c : certificate) : bool := question_ok (asked c) && covers c && claim_ok c.

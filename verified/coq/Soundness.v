@@ -252,7 +252,7 @@ Theorem check_sound (Curves : functions) c : check c = true -> true_to Curves (p
 Proof.
   unfold check. intros H True_ x X. apply andb_true_iff in H as [H Cl]. apply andb_true_iff in H as [Ok Co].
   apply Qle_trans with (ball c); [|apply (covers_sound c Ok x True_ Co X)].
-  unfold claim_ok in Cl. repeat rewrite andb_true_iff in Cl.
+  unfold claim_ok, claim_by in Cl. repeat rewrite andb_true_iff in Cl.
   destruct Cl as [[[[_ L] _] _] _]. apply Qle_bool_true in L. exact L.
 Qed.
 
@@ -318,7 +318,7 @@ Theorem witness_sound (Curves : functions) c : check c = true -> true_to Curves 
 Proof.
   unfold check. intros H True_ N. apply andb_true_iff in H as [H Cl].
   apply andb_true_iff in H as [Ok _].
-  unfold claim_ok in Cl. apply andb_true_iff in Cl as [_ Cl].
+  unfold claim_ok, claim_by in Cl. apply andb_true_iff in Cl as [_ Cl].
   assert (M : answers (asked c) (inside_ c) (witness c) = true /\
     Qeqb (total (context_of c []) (changes (fs (asked c)) (witness c))) (stated_distance c) = true).
   { destruct (claimed c); [| |contradiction]; repeat rewrite andb_true_iff in Cl; tauto. }
@@ -335,7 +335,7 @@ Proof.
   intros H True_ O x X. cbv zeta.
   apply Qle_trans with (lower c); [|apply (check_sound Curves); assumption].
   destruct (witness_sound Curves c H True_) as [_ D]; [rewrite O; discriminate|].
-  unfold check in H. apply andb_true_iff in H as [_ Cl]. unfold claim_ok in Cl.
+  unfold check in H. apply andb_true_iff in H as [_ Cl]. unfold claim_ok, claim_by in Cl.
   apply andb_true_iff in Cl as [_ Cl]. rewrite O in Cl. apply andb_true_iff in Cl as [_ Ne].
   unfold near_enough in Ne. apply Qle_bool_true in Ne. rewrite D.
   destruct (squared (metric (asked c))); exact Ne.
@@ -402,7 +402,7 @@ Theorem infeasible_sound (Curves : functions) c : check c = true ->
 Proof.
   intros H True_ I x X. unfold check in H. apply andb_true_iff in H as [H Cl]. apply andb_true_iff in H as [Ok Co].
   pose proof (covers_sound c Ok x True_ Co X) as B.
-  unfold claim_ok in Cl. apply andb_true_iff in Cl as [_ Cl]. rewrite I in Cl.
+  unfold claim_ok, claim_by in Cl. apply andb_true_iff in Cl as [_ Cl]. rewrite I in Cl.
   unfold beyond_all in Cl. destruct (option_list _ _) as [ds|] eqn:E; [|discriminate].
   apply Qltb_true in Cl. apply option_list_some in E.
   pose proof (ok_formed c Ok) as W. destruct X as (A & _).
