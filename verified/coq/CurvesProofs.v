@@ -217,9 +217,6 @@ Proof. reflexivity. Qed.
 Lemma grid_inject a : grid a * inject_Z one == inject_Z a.
 Proof. unfold grid, one, Qeq, Qmult, inject_Z. cbn [Qnum Qden]. lia. Qed.
 
-Lemma one_inject : 0 < inject_Z one.
-Proof. reflexivity. Qed.
-
 (** Of n / d: [grid (over n d up)] times d is at most, or at least, [grid n]. *)
 
 Lemma over_down n d : (0 < d)%Z -> (over n d false * d <= n)%Z.

@@ -36,10 +36,6 @@ Proof.
     lra.
 Qed.
 
-Lemma some_piece z : (z <= 0 -> convex f z) /\ (0 <= z -> convex f z \/ concave f z) /\
-  (convex f z \/ z <= 0 \/ concave f z).
-Proof. destruct f; cbn; repeat split; try tauto; destruct (Qlt_le_dec z 0); auto using Qlt_le_weak. Qed.
-
 Lemma at_most_steep y z : y <= z -> F z <= F y + k * (z - y) + 4 * tiny.
 Proof.
   intro L. pose proof tiny_positive as T. pose proof steepest_between as S.

@@ -86,7 +86,6 @@ Section Witness.
 Context {Curves : functions}.
 Variables (p : program) (x : point).
 Hypothesis True_ : true_to Curves p.
-Hypothesis Scoped : scoped p = true.
 
 Notation zs := (zs_of p x).
 Notation v := (source_at p x zs).
