@@ -143,7 +143,11 @@ def test_a_witness_at_a_tie_is_not_decided(tmp_path: Path) -> None:
     nodes = [["cut", 0, "-1", 1, 2], *CUT[1:]]
     made = claimed(asking("sigmoid", "-1/2", own=-4), nodes, "1/2", "0", "1/2")
     assert expected(made) == "accepted"
-    assert verdicts(bodies([made]), tmp_path) == ["not covered"]
+    content = asking("sigmoid", "-1/2", own=-4, slack="1/10")
+    slack = claimed(content, nodes, "1/2", "0", "1/2", semantics="float")
+    wrong = claimed(asking("sigmoid", "-1/2", own=-4), [["distance"]], "1/2", "0", "1/2")
+    found = verdicts(bodies([made, slack, wrong]), tmp_path)
+    assert found == ["not covered", "not covered", "rejected"]
 
 
 def fake(folder: Path, code: int, said: str, monkeypatch: pytest.MonkeyPatch) -> None:

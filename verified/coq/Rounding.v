@@ -9,7 +9,7 @@
     it reads numbers as the floats next to them; and trees compare exact numbers with their cuts. *)
 
 From Coq Require Import QArith Qabs Qminmax ZArith List Bool Permutation FMapPositive.
-From Cfxc Require Import Semantics Features Payments Forms Checker Witness Claims.
+From Cfxc Require Import Semantics Features Payments Forms Checker Rows Witness Claims.
 Import ListNotations.
 Open Scope Q_scope.
 
@@ -398,6 +398,20 @@ Definition needs_slack (q : question) (x : point) : bool :=
   match spots (prog q) x with Some zs => negb (wins (prog q) zs (goal q) 0 x) | None => true end.
 
 (** What is asked of the slack of a certificate in floats. *)
+
+(** Whether it may be that the witness does not need it, which is not known. *)
+
+Definition slack_undecided (c : certificate) (f : floats) : bool :=
+  let q := asked c in
+  match claimed c, slack_bounds q f, spots (prog q) (witness c) with
+  | Infeasible, _, _ => false
+  | _, Some (least, _), Some zs =>
+      Qle_bool least (slack q) &&
+      forallb (fun row => perhaps (not_above (prog q) (witness c) zs) (fst row) (snd row))
+              (target_rows (prog q) (goal q) 0)
+  | _, Some (least, _), None => Qle_bool least (slack q)
+  | _, None, _ => false
+  end.
 
 Definition slack_ok (c : certificate) (f : floats) : bool :=
   let q := asked c in

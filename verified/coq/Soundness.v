@@ -424,17 +424,15 @@ Proof.
   rewrite <- (away_total c x []) in T. lra.
 Qed.
 
-(** ** Populations: so many people have nothing as near as [r] *)
+(** ** Populations: of each of those that [count_beyond] counts, nothing is as near as [r] *)
 
 Theorem count_sound (Curves : functions) r cs :
   Forall (fun c => check c = true /\ true_to Curves (prog (asked c))) cs ->
-  exists people, incl people cs /\ length people = count_beyond r cs /\
-    forall c, In c people -> forall x, counterfactual (asked c) x -> r < away (asked c) x.
+  Forall (fun c => is_beyond r c = true ->
+            forall x, counterfactual (asked c) x -> r < away (asked c) x) cs.
 Proof.
-  intro H. exists (filter (is_beyond r) cs). split; [intros c I; apply filter_In in I; apply I|].
-  split; [reflexivity|]. intros c I x X. apply filter_In in I as [I B].
-  rewrite Forall_forall in H. destruct (H c I) as [Ok True_]. unfold is_beyond in B.
-  destruct (claimed c) eqn:E.
+  intro H. rewrite Forall_forall in *. intros c I B x X. destruct (H c I) as [Ok True_].
+  unfold is_beyond in B. destruct (claimed c) eqn:E.
   - apply Qltb_true in B. pose proof (check_sound Curves c Ok True_ x X). lra.
   - apply Qltb_true in B. pose proof (check_sound Curves c Ok True_ x X). lra.
   - exfalso. apply (infeasible_sound Curves c Ok True_ E x X).

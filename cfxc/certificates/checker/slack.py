@@ -69,8 +69,7 @@ class Rounding:
                 node, is_split = nodes[i], type(nodes[i]) is tuple
                 tops[i] = max(tops[node[2]], tops[node[3]]) if is_split else abs(node[rest[0]])
             size = total(tops[root] for root in roots)
-            gamma = self.gamma(len(roots))
-            error = gamma * size + (1 + gamma) * len(roots) * self.least
+            error = (lost := len(roots) * self.least) + self.gamma(len(roots)) * (size + lost)
             self.fit(size + error)
             return size, error
         return (ONE, ZERO) if kind in ("one", "is") else self.made[k]
