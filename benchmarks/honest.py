@@ -3,7 +3,7 @@
     python benchmarks/honest.py [--questions 1000] [--seed 0] [--keep FOLDER]
 
 Random models and questions: every kind of model, distance, mix, penalty, constraint, causal model,
-cap, margin, probability and semantics.  Whatever says ``certificate`` is saved and checked by the
+cap, trust region, margin, probability and semantics.  Whatever says ``certificate`` is saved and checked by the
 one file that auditors copy, in an isolated Python without packages; exits with 1 if one is refused.
 """
 
@@ -81,7 +81,9 @@ def table(rng: np.random.Generator) -> pd.DataFrame:
     )
 
 
-def question(rng: np.random.Generator, classifies: bool, two: bool) -> dict[str, Any]:
+def question(
+    rng: np.random.Generator, classifies: bool, two: bool, X: pd.DataFrame
+) -> dict[str, Any]:
     """Options of one question."""
     asked: dict[str, Any] = {"distance": DISTANCES[rng.integers(len(DISTANCES))]}
     criteria: list[Any] = []
@@ -100,6 +102,10 @@ def question(rng: np.random.Generator, classifies: bool, two: bool) -> dict[str,
         criteria.append(cfxc.Probability(float(rng.choice([0.55, 0.7]))))
     elif rng.random() < 0.25:
         asked["semantics"] = "float"
+    if rng.random() < 0.15:
+        reach, norm = float(rng.choice([0, 0.05, 0.1, 0.3])), str(rng.choice(["l1", "l2", "linf"]))
+        around, clusters = X.iloc[: int(rng.integers(4, 40))], int(rng.integers(1, 3))
+        criteria.append(cfxc.TrustRegion(around, epsilon=reach, norm=norm, clusters=clusters))
     return {**asked, "subject_to": criteria}
 
 
@@ -130,7 +136,7 @@ def answered(seed: int) -> tuple[str, Any, dict[str, Any]]:
         rows = np.flatnonzero(said < target[0])
     if not rows.size:
         return name, None, {}
-    asked = question(rng, classifies, classes == 2)
+    asked = question(rng, classifies, classes == 2, X)
     row = X.iloc[[int(rng.choice(rows))]]
     return name, compiled.explain(row, target=target, time_limit=20, **asked), asked
 

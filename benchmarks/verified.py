@@ -4,8 +4,8 @@
 
 ``honest``: random models and questions (``honest.py``), and small programs with a proof by
 splitting (the tests'); how many of each kind both accept.  ``mutants``: these changed in one place,
-at random; the line of each verdict has to be the same, byte for byte, but for a rejection's reason,
-unless the Python checker has a limit there.
+at random; the line of each verdict has to be the same, byte for byte, unless the Python checker has
+a limit there.
 ``speed``: Adult, processor seconds of both on the same files.
 """
 
@@ -46,7 +46,7 @@ SMOOTH = ("exp", "sigmoid", "softplus", "normal")
 
 
 def line_of(body: bytes) -> str:
-    """What the Python checker makes of a file, in the words of the other; "limits" of its own."""
+    """The verdict of the Python checker, as a line of the other; "limits" of its own."""
     try:
         shown = checker.check(checker.parse(body), checker.Clock(30.0))
     except checker.Rejected as error:
@@ -60,24 +60,26 @@ def line_of(body: bytes) -> str:
 
 
 def lines_of(contents: list[Any], folder: Path) -> list[str]:
-    """The same of the other: whole lines where it accepts, the verdict alone where it does not."""
+    """The lines of the other."""
     files = [folder / f"{i}.json" for i in range(len(contents))]
     for file, content in zip(files, contents, strict=True):
         file.write_text(json.dumps(content))
     order = [TOOL, "--seconds", "10", *map(str, files)]
     done = subprocess.run(order, capture_output=True, text=True, check=False)
-    said = [line.partition(".json: ")[2] for line in done.stdout.splitlines()]
-    return [line if line.startswith("accepted") else line.partition(":")[0] for line in said]
+    lines = done.stdout.splitlines()
+    return [line.removeprefix(f"{file}: ") for file, line in zip(files, lines, strict=True)]
 
 
 def kind_of(content: Any) -> str:
-    """What stands in the table: the sources of the program, and semantics."""
+    """What stands in the table: the sources of the program or a trust region, and semantics."""
     program = content["program"]
     made = {entry[0] for entry in program["made"]}
     found = [name for name in SMOOTH if name in made] or [
         "products" if "product" in made else "networks" if "unit" in made else
         "trees" if program["trees"] else "linear"
     ]  # fmt: skip
+    if content["question"].get("region") is not None:
+        found = ["trust regions"]
     return f"{found[0]}, {content['semantics']}"
 
 

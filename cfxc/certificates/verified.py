@@ -50,5 +50,5 @@ def ask(content: Mapping[str, Any], seconds: float | None = None) -> Verdict:
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             return Verdict(f"{PROGRAM} took more than {seconds:g} seconds", None)
-    said = (done.stdout or done.stderr).strip().removeprefix(f"{path}: ")
-    return Verdict(f"{PROGRAM}: {said}", done.returncode)
+    told = (text.strip().removeprefix(f"{path}: ") for text in (done.stdout, done.stderr))
+    return Verdict(": ".join([PROGRAM, *filter(None, told)]), done.returncode)

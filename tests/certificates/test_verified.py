@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from fractions import Fraction
 from itertools import islice
 from pathlib import Path
 from random import Random
@@ -17,6 +19,7 @@ from typer.testing import CliRunner
 
 import cfxc
 from cfxc.certificates import checker
+from cfxc.certificates.checker import smooth
 from cfxc.certificates.checker.smooth import CURVES
 from cfxc.cli.app import app
 from tests.certificates.false_certificates import draw_honest
@@ -25,6 +28,7 @@ from tests.certificates.hostile_files import FAMILIES, Body
 from tests.certificates.mutants import mutants
 from tests.certificates.samples import SAMPLES, answered
 from tests.certificates.test_smooth import CUT, asking, claimed
+from tests.certificates.written import number, question
 
 TOOL = shutil.which("cfxc-verified")
 there = pytest.mark.skipif(TOOL is None, reason="cfxc-verified is not on PATH: make verified")
@@ -44,7 +48,7 @@ def verdicts(bodies: Iterable[bytes], folder: Path) -> list[str]:
         lines = done.stdout.splitlines()
         assert len(lines) == len(chunk), done.stderr
         said += [
-            line.removeprefix(f"{path}: ").split(":")[0]
+            line.removeprefix(f"{path}: ").partition(": ")[0]
             for path, line in zip(paths, lines, strict=True)
         ]
     return said
@@ -129,8 +133,9 @@ def test_what_is_no_file_and_no_number(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     done = subprocess.run([str(TOOL), str(pipe)], capture_output=True, text=True, timeout=20)
     assert done.returncode == 1
-    assert done.stdout.endswith("accepted: rejected: it cannot be read\n")
-    assert done.stdout.count("\n") == 1
+    assert done.stdout.endswith("accepted: rejected\n")
+    assert done.stderr.endswith("accepted: it cannot be read\n")
+    assert done.stdout.count("\n") == done.stderr.count("\n") == 1
     for odd in ("inf", "0", "x"):
         done = subprocess.run([str(TOOL), "--seconds", odd, "x"], capture_output=True, text=True)
         assert done.returncode == 2
@@ -138,16 +143,54 @@ def test_what_is_no_file_and_no_number(tmp_path: Path) -> None:
 
 
 @there
-def test_a_witness_at_a_tie_is_not_decided(tmp_path: Path) -> None:
-    """Python takes the logistic function of 0 for exactly a half."""
+def test_a_witness_at_a_tie(tmp_path: Path) -> None:
+    """σ(0) is exactly a half; σ(1) at least what is below it, and not known to be at least more."""
     nodes = [["cut", 0, "-1", 1, 2], *CUT[1:]]
-    made = claimed(asking("sigmoid", "-1/2", own=-4), nodes, "1/2", "0", "1/2")
-    assert expected(made) == "accepted"
-    content = asking("sigmoid", "-1/2", own=-4, slack="1/10")
-    slack = claimed(content, nodes, "1/2", "0", "1/2", semantics="float")
-    wrong = claimed(asking("sigmoid", "-1/2", own=-4), [["distance"]], "1/2", "0", "1/2")
-    found = verdicts(bodies([made, slack, wrong]), tmp_path)
-    assert found == ["not covered", "not covered", "rejected"]
+    half = asking("sigmoid", "-1/2", own=-4)
+    met = claimed(half, nodes, "1/2", "0", "1/2")
+    wrong = claimed(half, [["distance"]], "1/2", "0", "1/2")
+    below, above = (smooth.value("sigmoid", Fraction(1), up) for up in (False, True))
+    nodes = [["cut", 0, "0", 1, 2], *CUT[1:]]
+    just, not_known = (
+        claimed(asking("sigmoid", f"-{limit}", own=-3), nodes, "1/2", "1", "1/2")
+        for limit in (below, above)
+    )
+    made = [met, wrong, just, not_known]
+    assert list(map(expected, made)) == ["accepted", "rejected", "accepted", "limits"]
+    found = verdicts(bodies(made), tmp_path)
+    assert found == ["accepted", "rejected", "accepted", "not covered"]
+
+
+@there
+def test_numbers_of_smooth_functions(tmp_path: Path) -> None:
+    """A witness at what a value is rounded down to: accepted; at the next number: not."""
+    rng, made, wanted = Random(5), list[Any](), list[str]()
+    for kind in CURVES:
+        for _ in range(10):
+            place = rng.randrange(-3, 5)
+            low = smooth.value(kind, Fraction(place), False)
+            for limit in (low, low + Fraction(1, smooth.ONE)):
+                content = asking(kind, f"{-limit}", own=-4)
+                nodes = [["cut", 0, f"{place - 1}", 1, 2], *CUT[1:]]
+                distance = f"{Fraction(place + 4, 8)}"
+                made.append(claimed(content, nodes, distance, f"{place}", distance))
+                wanted.append(expected(made[-1]))
+    assert {*wanted} >= {"accepted", "limits"}
+    found = verdicts(bodies(made), tmp_path)
+    assert [each.replace("not covered", "limits") for each in found] == wanted
+
+
+@there
+@pytest.mark.parametrize("places", [300, 850, 950, 990])
+def test_a_step_that_is_tiny(places: int, tmp_path: Path) -> None:
+    """Doubles on a grid of which many numbers round to each: the next one is found."""
+    first, before = Fraction(0.6), Fraction(math.nextafter(0.6, 0))
+    features = [number("a", 0, 0, 1, step=Fraction(1, 10**places), width=8)]
+    content = question(features, [[[["x", 0], "1"], [["one", 0], f"{-first}"]]])
+    nodes = [["cut", 0, f"{before}", 1, 2], *CUT[1:]]
+    made = [claimed(content, nodes, f"{first}", f"{first}", f"{first}")]
+    assert expected(made[0]) == "accepted"
+    assert verdicts(bodies(made), tmp_path) == ["accepted"]
 
 
 def fake(folder: Path, code: int, said: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,18 +13,19 @@ Definition far : Z := 1024 * one.
 
 Definition over (n d : Z) (up : bool) : Z := if up then - (- n / d) else n / d.
 
-(** e^x of 0 <= x <= 1/32: twenty terms, and the last one for all that follow. *)
+(** e^x of 0 <= x <= 1/32: twenty terms, and the last one for all that follow.  The series' numbers
+    may be multiples of less. *)
 
-Fixpoint exp_series (k : nat) (x : Z) (up : bool) : Z * Z :=
+Fixpoint exp_series (unit : Z) (k : nat) (x : Z) (up : bool) : Z * Z :=
   match k with
-  | O => (one, one)
+  | O => (unit, unit)
   | S m =>
-      let (term, total) := exp_series m x up in
+      let (term, total) := exp_series unit m x up in
       let term := over (term * x) (Z.of_nat k * one) up in (term, total + term)
   end.
 
 Definition exp_small (x : Z) (up : bool) : Z :=
-  let (term, total) := exp_series 20 x up in if up then total + term else total.
+  let (term, total) := exp_series one 20 x up in if up then total + term else total.
 
 Fixpoint squared (k : nat) (y : Z) (up : bool) : Z :=
   match k with O => y | S k => squared k (over (y * y) one up) up end.
@@ -58,7 +59,7 @@ Definition steep_at (x : Z) (up : bool) : option Z :=
   end.
 
 (** log (1 + e^x) is max (x, 0) + log (1 + y), y = e^-|x|: 2 (w + w^3 / 3 + ...) with w = y / (2 + y).
-    The sum is moved by what rounding may have done to it, and then tried. *)
+    The sum is tried: e^sum, among multiples of 2^-256, is on its side of 1 + y. *)
 
 Fixpoint odd_series (k : nat) (n power square total : Z) (up : bool) : Z :=
   match k with
@@ -67,14 +68,15 @@ Fixpoint odd_series (k : nat) (n power square total : Z) (up : bool) : Z :=
       odd_series k (n + 2) (over (power * square) one up) square (total + over power n up) up
   end.
 
+Definition fine : Z := 2 ^ 256.
+
 Definition log_of (small : Z) (up : bool) : option Z :=
   let power := over (one * small) (2 * one + small) up in
   let found := odd_series 53 1 power (over (power * power) one up) 0 up in
-  let tried := if up then found + 4096 else Z.max (found - 4096) 0 in
-  match exp_at tried (negb up) with
-  | Some e => if (if up then one + small <=? e else e <=? one + small) then Some tried else None
-  | None => None
-  end.
+  let (term, total) := exp_series fine 45 found (negb up) in
+  let wanted := (one + small) * 2 ^ 96 in
+  if (0 <=? found) && (if up then wanted <=? total else (found <=? one) && (total + term <=? wanted))
+  then Some found else None.
 
 Definition softplus_at (x : Z) (up : bool) : option Z :=
   match exp_at (- Z.abs x) up with
@@ -112,7 +114,7 @@ Definition normal_positive (x : Z) (up : bool) : option Z :=
   if up && (wide <? x) then Some one
   else
     let square := over (x * x) one up in
-    let (term, total) := normal_series (Z.to_nat ((138 + 5 * (square / one)) / 2)) x square up in
+    let (term, total) := normal_series (Z.to_nat ((138 + 5 * square / one) / 2)) x square up in
     let total := if up then total + term else total in
     match exp_at (half_square x (negb up)) (negb up) with
     | Some e =>

@@ -232,70 +232,98 @@ Proof.
   - apply Z.div_pos; lia.
 Qed.
 
-(** A product of two, over d: as [times_down] and [times_up] say. *)
+(** A product of two, over d: as [times_down] and [times_up] say.  The first may be of other units. *)
 
-Lemma times_down a b d : (0 < d)%Z ->
-  grid (over (a * b) (d * one) false) * inject_Z d <= grid a * grid b.
+Lemma product_down (u : positive) a b d : (0 < d)%Z ->
+  (over (a * b) (d * one) false # u) * inject_Z d <= (a # u) * grid b.
 Proof.
   intro D. pose proof (over_down (a * b) (d * one) ltac:(unfold one; lia)) as H.
   unfold grid, one, Qle, Qmult, inject_Z in *. cbn [Qnum Qden] in *. nia.
 Qed.
 
-Lemma times_up a b d : (0 < d)%Z ->
-  grid a * grid b <= grid (over (a * b) (d * one) true) * inject_Z d.
+Lemma product_up (u : positive) a b d : (0 < d)%Z ->
+  (a # u) * grid b <= (over (a * b) (d * one) true # u) * inject_Z d.
 Proof.
   intro D. pose proof (over_up (a * b) (d * one) ltac:(unfold one; lia)) as H.
   unfold grid, one, Qle, Qmult, inject_Z in *. cbn [Qnum Qden] in *. nia.
 Qed.
 
+Lemma times_down a b d : (0 < d)%Z ->
+  grid (over (a * b) (d * one) false) * inject_Z d <= grid a * grid b.
+Proof. exact (product_down _ a b d). Qed.
+
+Lemma times_up a b d : (0 < d)%Z ->
+  grid a * grid b <= grid (over (a * b) (d * one) true) * inject_Z d.
+Proof. exact (product_up _ a b d). Qed.
+
 (** ** e^x *)
 
-Lemma series_positive k x up : (0 <= x)%Z ->
-  (0 <= fst (exp_series k x up))%Z /\ (one <= snd (exp_series k x up))%Z.
+Lemma series_positive u k x up : (0 <= x)%Z ->
+  (0 <= fst (exp_series (Zpos u) k x up))%Z /\ (Zpos u <= snd (exp_series (Zpos u) k x up))%Z.
 Proof.
-  intro X. induction k as [|k [T To]]; [split; [apply Z.lt_le_incl, one_positive|apply Z.le_refl]|].
-  cbn [exp_series]. destruct (exp_series k x up) as [t s]. cbn [fst snd] in *.
+  intro X. induction k as [|k [T To]]; [split; [discriminate|apply Z.le_refl]|].
+  cbn [exp_series]. destruct (exp_series (Zpos u) k x up) as [t s]. cbn [fst snd] in *.
   assert (N : (0 <= over (t * x) (Z.of_nat (S k) * one) up)%Z).
   { apply over_nonneg; [nia|]. unfold one. lia. }
   split; [exact N|lia].
 Qed.
 
-Lemma series_down k x : (0 <= x)%Z ->
-  grid (fst (exp_series k x false)) <= exp_term k (grid x) /\
-  grid (snd (exp_series k x false)) <= exp_sum k (grid x).
+Lemma units_plus (u : positive) a b : (a + b # u) == (a # u) + (b # u).
+Proof. unfold Qeq, Qplus. cbn [Qnum Qden]. lia. Qed.
+
+Lemma units_nonneg (u : positive) a : (0 <= a)%Z -> 0 <= (a # u).
+Proof. intro H. unfold Qle. cbn [Qnum Qden]. lia. Qed.
+
+Lemma units_one (u : positive) : (Zpos u # u) == 1.
+Proof. unfold Qeq. cbn -[Z.mul]. lia. Qed.
+
+Lemma series_down u k x : (0 <= x)%Z ->
+  (fst (exp_series (Zpos u) k x false) # u) <= exp_term k (grid x) /\
+  (snd (exp_series (Zpos u) k x false) # u) <= exp_sum k (grid x).
 Proof.
   intro X. induction k as [|k [T S]].
-  { cbn [exp_series fst snd exp_term exp_sum]. rewrite grid_one. split; lra. }
-  pose proof (series_positive k x false X) as [P _].
-  cbn [exp_series exp_sum]. destruct (exp_series k x false) as [t s]. cbn [fst snd] in *.
-  pose proof (times_down t x (Z.of_nat (Datatypes.S k)) ltac:(lia)) as H.
+  { cbn [exp_series fst snd exp_term exp_sum]. rewrite (units_one u). split; lra. }
+  pose proof (series_positive u k x false X) as [P _].
+  cbn [exp_series exp_sum]. destruct (exp_series (Zpos u) k x false) as [t s]. cbn [fst snd] in *.
+  pose proof (product_down u t x (Z.of_nat (Datatypes.S k)) ltac:(lia)) as H.
   pose proof (of_nat_positive k) as N. pose proof (grid_nonneg x X) as X0.
   set (t' := over (t * x) (Z.of_nat (Datatypes.S k) * one) false) in *.
-  assert (A : grid t' <= exp_term (Datatypes.S k) (grid x)).
+  assert (A : (t' # u) <= exp_term (Datatypes.S k) (grid x)).
   { pose proof (exp_term_next k (grid x)) as E.
-    assert (C : of_nat (Datatypes.S k) * grid t' <= of_nat (Datatypes.S k) * exp_term (Datatypes.S k) (grid x)).
+    assert (C : of_nat (Datatypes.S k) * (t' # u) <= of_nat (Datatypes.S k) * exp_term (Datatypes.S k) (grid x)).
     { rewrite E. unfold of_nat at 1. nra. }
     apply Qmult_le_l in C; [exact C|exact N]. }
-  split; [exact A|]. rewrite grid_plus. lra.
+  split; [exact A|]. rewrite units_plus. lra.
 Qed.
 
-Lemma series_up k x : (0 <= x)%Z ->
-  exp_term k (grid x) <= grid (fst (exp_series k x true)) /\
-  exp_sum k (grid x) <= grid (snd (exp_series k x true)).
+Lemma series_up u k x : (0 <= x)%Z ->
+  exp_term k (grid x) <= (fst (exp_series (Zpos u) k x true) # u) /\
+  exp_sum k (grid x) <= (snd (exp_series (Zpos u) k x true) # u).
 Proof.
   intro X. induction k as [|k [T S]].
-  { cbn [exp_series fst snd exp_term exp_sum]. rewrite grid_one. split; lra. }
-  pose proof (series_positive k x true X) as [P _].
-  cbn [exp_series exp_sum]. destruct (exp_series k x true) as [t s]. cbn [fst snd] in *.
-  pose proof (times_up t x (Z.of_nat (Datatypes.S k)) ltac:(lia)) as H.
+  { cbn [exp_series fst snd exp_term exp_sum]. rewrite (units_one u). split; lra. }
+  pose proof (series_positive u k x true X) as [P _].
+  cbn [exp_series exp_sum]. destruct (exp_series (Zpos u) k x true) as [t s]. cbn [fst snd] in *.
+  pose proof (product_up u t x (Z.of_nat (Datatypes.S k)) ltac:(lia)) as H.
   pose proof (of_nat_positive k) as N. pose proof (grid_nonneg x X) as X0.
   set (t' := over (t * x) (Z.of_nat (Datatypes.S k) * one) true) in *.
-  assert (A : exp_term (Datatypes.S k) (grid x) <= grid t').
+  assert (A : exp_term (Datatypes.S k) (grid x) <= (t' # u)).
   { pose proof (exp_term_next k (grid x)) as E.
-    assert (C : of_nat (Datatypes.S k) * exp_term (Datatypes.S k) (grid x) <= of_nat (Datatypes.S k) * grid t').
+    assert (C : of_nat (Datatypes.S k) * exp_term (Datatypes.S k) (grid x) <= of_nat (Datatypes.S k) * (t' # u)).
     { rewrite E. unfold of_nat at 1. nra. }
     apply Qmult_le_l in C; [exact C|exact N]. }
-  split; [exact A|]. rewrite grid_plus. lra.
+  split; [exact A|]. rewrite units_plus. lra.
+Qed.
+
+(** With its last term once more, it is at least all longer ones. *)
+
+Lemma series_most u k x : (0 <= x)%Z -> 2 * grid x <= of_nat (S k) ->
+  let (term, total) := exp_series (Zpos u) k x true in
+  forall n, exp_sum n (grid x) <= (total + term # u).
+Proof.
+  intros X M. pose proof (series_up u k x X) as [S1 S2].
+  destruct (exp_series (Zpos u) k x true) as [t s]. cbn [fst snd] in *. intro n. rewrite units_plus.
+  pose proof (exp_tail k _ (grid_nonneg x X) M n). lra.
 Qed.
 
 (** What a number is not above, or not below, of e^z with z >= 0. *)
@@ -305,8 +333,10 @@ Definition above (b : Z) (z : Q) : Prop := (one <= b)%Z /\ forall n, exp_sum n z
 
 Lemma small_down x z : (0 <= x)%Z -> grid x <= z -> under (exp_small x false) z.
 Proof.
-  intros X L. unfold exp_small. pose proof (series_positive 20 x false X) as [_ P].
-  pose proof (series_down 20 x X) as [_ S]. destruct (exp_series 20 x false) as [t s]. cbn [fst snd] in *.
+  intros X L. unfold exp_small, one. pose proof (series_positive (2 ^ 160) 20 x false X) as [_ P].
+  pose proof (series_down (2 ^ 160) 20 x X) as [_ S].
+  change (Zpos (2 ^ 160)) with (2 ^ 160)%Z in *.
+  destruct (exp_series (2 ^ 160) 20 x false) as [t s]. cbn [fst snd] in *.
   split; [exact P|]. exists 20%nat.
   apply Qle_trans with (exp_sum 20 (grid x)); [exact S|].
   apply exp_sum_mono; [apply grid_nonneg; exact X|exact L].
@@ -314,12 +344,12 @@ Qed.
 
 Lemma small_up x z : (0 <= x)%Z -> grid x <= 10 -> 0 <= z -> z <= grid x -> above (exp_small x true) z.
 Proof.
-  intros X M Z L. unfold exp_small. pose proof (series_positive 20 x true X) as [T P].
-  pose proof (series_up 20 x X) as [S1 S2]. destruct (exp_series 20 x true) as [t s]. cbn [fst snd] in *.
-  split; [lia|]. intro n. rewrite grid_plus.
-  apply Qle_trans with (exp_sum n (grid x)); [apply exp_sum_mono; assumption|].
-  apply Qle_trans with (exp_sum 20 (grid x) + exp_term 20 (grid x)); [|lra].
-  apply exp_tail; [apply grid_nonneg; exact X|]. change (of_nat 21) with 21. lra.
+  intros X M Z L. unfold exp_small, one. pose proof (series_positive (2 ^ 160) 20 x true X) as [T P].
+  assert (B : 2 * grid x <= of_nat 21) by (change (of_nat 21) with 21; lra).
+  pose proof (series_most (2 ^ 160) 20 x X B) as S. change (Zpos (2 ^ 160)) with (2 ^ 160)%Z in *.
+  destruct (exp_series (2 ^ 160) 20 x true) as [t s]. cbn [fst snd] in *.
+  split; [unfold one; lia|]. intro n. specialize (S n). unfold grid.
+  apply Qle_trans with (exp_sum n (grid x)); [apply exp_sum_mono; assumption|exact S].
 Qed.
 
 Lemma square_one y up : (one <= y)%Z -> (one <= over (y * y) one up)%Z.
@@ -682,30 +712,49 @@ Proof.
     rewrite grid_0 in X. rewrite (Q.max_l _ _ X). reflexivity.
 Qed.
 
+Lemma fine_wanted s : ((one + s) * 2 ^ 96 # 2 ^ 256) == 1 + grid s.
+Proof.
+  transitivity (grid (one + s)).
+  - unfold grid, one, Qeq. cbn [Qnum Qden]. lia.
+  - rewrite grid_plus, grid_one. reflexivity.
+Qed.
+
+Lemma fine_le (a b : Z) : (a <= b)%Z -> (a # 2 ^ 256) <= (b # 2 ^ 256).
+Proof. intro L. unfold Qle. cbn [Qnum Qden]. nia. Qed.
+
 Theorem softplus_at_down x a : softplus_at x false = Some a -> value_least Softplus (grid a) (grid x).
 Proof.
   unfold softplus_at. destruct (exp_at (- Z.abs x) false) as [s|] eqn:E; [|discriminate].
-  unfold log_of. set (found := odd_series _ _ _ _ _ _). cbv zeta.
-  change (negb false) with true. destruct (exp_at (Z.max (found - 4096) 0) true) as [e|] eqn:E2; [|discriminate].
-  destruct (Z.leb_spec e (one + s)) as [L|]; [|discriminate]. intro H. apply some_same in H. subst.
-  apply exp_at_down in E as [_ E]. apply exp_at_up in E2.
-  exists (grid s). split; [exact E|].
-  eapply exp_most_above; [| |exact E2].
-  - apply (proj1 (grid_le _ _)) in L. rewrite grid_plus, grid_one in L. exact L.
-  - rewrite grid_plus, grid_max. ring.
+  unfold log_of. set (found := odd_series _ _ _ _ _ _). cbv zeta. change (negb false) with true.
+  destruct (Z.leb_spec 0 found) as [P|]; [|destruct (exp_series _ _ _ _); discriminate].
+  destruct (Z.leb_spec found one) as [O|]; [|destruct (exp_series _ _ _ _); discriminate].
+  assert (B : 2 * grid found <= of_nat 46).
+  { apply (proj1 (grid_le _ _)) in O. rewrite grid_one in O. change (of_nat 46) with 46. lra. }
+  pose proof (series_most (2 ^ 256) 45 found P B) as S. change (Zpos (2 ^ 256)) with fine in S.
+  destruct (exp_series fine 45 found true) as [t m]. cbn [andb].
+  destruct (Z.leb_spec (m + t) ((one + s) * 2 ^ 96)) as [L|]; [|discriminate].
+  intro H. apply some_same in H. subst.
+  apply exp_at_down in E as [_ E]. exists (grid s). split; [exact E|].
+  assert (G : grid (Z.max x 0 + found) - Qmax (grid x) 0 == grid found) by (rewrite grid_plus, grid_max; ring).
+  apply (exp_most_above (1 + grid s) _ _ (grid found)); [lra|exact G|].
+  unfold exp_most. rewrite Qle_bool_positive by (apply grid_nonneg; exact P). intro n. specialize (S n).
+  apply fine_le in L. rewrite fine_wanted in L. lra.
 Qed.
 
 Theorem softplus_at_up x b : softplus_at x true = Some b -> value_most Softplus (grid b) (grid x).
 Proof.
   unfold softplus_at. destruct (exp_at (- Z.abs x) true) as [s|] eqn:E; [|discriminate].
-  unfold log_of. set (found := odd_series _ _ _ _ _ _). cbv zeta.
-  change (negb true) with false. destruct (exp_at (found + 4096) false) as [e|] eqn:E2; [|discriminate].
-  destruct (Z.leb_spec (one + s) e) as [L|]; [|discriminate]. intro H. apply some_same in H. subst.
-  apply exp_at_up in E. apply exp_at_down in E2 as [_ E2].
-  exists (grid s). split; [exact E|].
-  eapply exp_least_below; [| |exact E2].
-  - apply (proj1 (grid_le _ _)) in L. rewrite grid_plus, grid_one in L. exact L.
-  - rewrite grid_plus, grid_max. ring.
+  unfold log_of. set (found := odd_series _ _ _ _ _ _). cbv zeta. change (negb true) with false.
+  destruct (Z.leb_spec 0 found) as [P|]; [|destruct (exp_series _ _ _ _); discriminate].
+  pose proof (series_down (2 ^ 256) 45 found P) as [_ S]. change (Zpos (2 ^ 256)) with fine in S.
+  destruct (exp_series fine 45 found false) as [t m]. cbn [andb snd] in *.
+  destruct (Z.leb_spec ((one + s) * 2 ^ 96) m) as [L|]; [|discriminate].
+  intro H. apply some_same in H. subst.
+  apply exp_at_up in E. exists (grid s). split; [exact E|].
+  assert (G : grid (Z.max x 0 + found) - Qmax (grid x) 0 == grid found) by (rewrite grid_plus, grid_max; ring).
+  apply (exp_least_below _ (1 + grid s) _ (grid found)); [lra|exact G|].
+  unfold exp_least. rewrite Qle_bool_positive by (apply grid_nonneg; exact P). exists 45%nat.
+  apply fine_le in L. rewrite fine_wanted in L. lra.
 Qed.
 
 (** ** The normal law *)
@@ -852,22 +901,23 @@ Proof.
   split; [exact N|lia].
 Qed.
 
-Lemma normal_series_down k x square : (0 <= x)%Z -> (0 <= square)%Z -> grid square <= grid x * grid x ->
-  grid (fst (normal_series k x square false)) <= normal_term k (grid x) /\
-  grid (snd (normal_series k x square false)) <= normal_sum k (grid x).
+Lemma normal_series_down u k x square z : (0 <= x)%Z -> (0 <= square)%Z ->
+  (x # u) <= z -> grid square <= z * z ->
+  (fst (normal_series k x square false) # u) <= normal_term k z /\
+  (snd (normal_series k x square false) # u) <= normal_sum k z.
 Proof.
-  intros X Q0 Sq. induction k as [|k [T To]]; [split; apply Qle_refl|].
+  intros X Q0 Z Sq. induction k as [|k [T To]]; [split; exact Z|].
   pose proof (normal_series_nonneg k x square false X Q0) as [P _].
   cbn [normal_series normal_sum]. destruct (normal_series k x square false) as [t s]. cbn [fst snd] in *.
-  pose proof (times_down t square (Z.of_nat (2 * S k + 1)) ltac:(lia)) as H.
-  pose proof (normal_step k) as N. pose proof (grid_nonneg t P) as T0. pose proof (grid_nonneg _ Q0) as S0.
+  pose proof (product_down u t square (Z.of_nat (2 * S k + 1)) ltac:(lia)) as H.
+  pose proof (normal_step k) as N. pose proof (units_nonneg u t P) as T0. pose proof (grid_nonneg _ Q0) as S0.
   set (t' := over (t * square) (Z.of_nat (2 * S k + 1) * one) false) in *.
-  assert (A : grid t' <= normal_term (S k) (grid x)).
-  { pose proof (normal_term_next k (grid x)) as E.
-    assert (C : of_nat (2 * S k + 1) * grid t' <= of_nat (2 * S k + 1) * normal_term (S k) (grid x)).
+  assert (A : (t' # u) <= normal_term (S k) z).
+  { pose proof (normal_term_next k z) as E.
+    assert (C : of_nat (2 * S k + 1) * (t' # u) <= of_nat (2 * S k + 1) * normal_term (S k) z).
     { rewrite E. unfold of_nat at 1. nra. }
     apply Qmult_le_l in C; [exact C|exact N]. }
-  split; [exact A|]. rewrite grid_plus. lra.
+  split; [exact A|]. rewrite units_plus. lra.
 Qed.
 
 Lemma normal_series_up k x square : (0 <= x)%Z -> (0 <= square)%Z -> grid x * grid x <= grid square ->
@@ -950,8 +1000,9 @@ Proof.
   set (square := over (x * x) one false). set (k := Z.to_nat _).
   assert (Q0 : (0 <= square)%Z) by (apply over_nonneg; [nia|reflexivity]).
   pose proof (normal_series_nonneg k x square false X Q0) as [_ P].
-  pose proof (normal_series_down k x square X Q0 (proj1 (grid_square x))) as [_ S].
+  pose proof (normal_series_down _ k x square _ X Q0 (Qle_refl _) (proj1 (grid_square x))) as [_ S].
   destruct (normal_series k x square false) as [t s]. cbn [fst snd] in *.
+  change (grid s <= normal_sum k (grid x)) in S.
   change (negb false) with true.
   destruct (exp_at (half_square x true) true) as [e|] eqn:E; [|discriminate].
   intro H. apply some_same in H. subst. apply exp_at_up in E.
@@ -980,21 +1031,22 @@ Proof.
 Qed.
 
 Lemma series_long x : (0 <= x)%Z -> let square := over (x * x) one true in
-  2 * (grid x * grid x) <= of_nat (2 * S (Z.to_nat ((138 + 5 * (square / one)) / 2)) + 1).
+  2 * (grid x * grid x) <= of_nat (2 * S (Z.to_nat ((138 + 5 * square / one) / 2)) + 1).
 Proof.
   intros X square. pose proof (proj2 (grid_square x)) as G. fold square in G.
   assert (Q0 : (0 <= square)%Z) by (apply over_nonneg; [nia|reflexivity]).
   pose proof one_positive as P.
-  assert (D0 : (0 <= square / one)%Z) by (apply Z.div_pos; lia).
-  pose proof (Z.mul_succ_div_gt square one P) as D1.
-  set (d := (square / one)%Z) in *.
-  pose proof (Z.mul_succ_div_gt (138 + 5 * d) 2 eq_refl) as D2.
-  set (h := ((138 + 5 * d) / 2)%Z) in *.
+  assert (D0 : (0 <= 5 * square / one)%Z) by (apply Z.div_pos; lia).
+  pose proof (Z.mul_succ_div_gt (5 * square) one P) as D1.
+  set (d := (5 * square / one)%Z) in *.
+  pose proof (Z.mul_succ_div_gt (138 + d) 2 eq_refl) as D2.
+  set (h := ((138 + d) / 2)%Z) in *.
   assert (H0 : (0 <= h)%Z) by lia.
-  assert (A : grid square <= inject_Z (d + 1)).
-  { unfold grid, Qle, inject_Z. cbn [Qnum Qden]. unfold one in D1. nia. }
-  assert (B : 2 * inject_Z (d + 1) <= of_nat (2 * S (Z.to_nat h) + 1)).
-  { unfold of_nat. change 2 with (inject_Z 2). rewrite <- inject_Z_mult, <- Zle_Qle. lia. }
+  assert (A : 5 * grid square <= inject_Z (d + 1)).
+  { unfold grid, Qle, Qmult, inject_Z. cbn [Qnum Qden]. unfold one in D1. nia. }
+  assert (B : 2 * inject_Z (d + 1) <= 5 * of_nat (2 * S (Z.to_nat h) + 1)).
+  { unfold of_nat. change 2 with (inject_Z 2). change 5 with (inject_Z 5).
+    rewrite <- !inject_Z_mult, <- Zle_Qle. lia. }
   lra.
 Qed.
 
@@ -1065,4 +1117,48 @@ Proof.
     { unfold Z.sub. rewrite grid_plus, grid_one, grid_opp. ring. }
     destruct E as (n & s & A & B). exists n, s. split; [exact A|lra].
   - rewrite (Qle_bool_positive _ (grid_nonneg x L)). apply normal_positive_up. exact L.
+Qed.
+
+(** Of 16, with series in multiples of 2^-256: less than 2^-160 is missing to 1. *)
+
+Definition units : positive := 2 ^ 256.
+Definition most_128 : Z :=
+  let (term, total) := exp_series (Zpos units) 500 (128 * one) true in total + term.
+Definition sum_16 : Z := snd (normal_series 400 (16 * Zpos units) (256 * one) false).
+
+Local Opaque exp_series normal_series exp_sum normal_sum.
+
+Lemma most_of_128 : exp_most (most_128 # units) 128.
+Proof.
+  assert (B : 2 * grid (128 * one) <= of_nat 501) by (vm_compute; discriminate).
+  pose proof (series_most units 500 (128 * one) ltac:(discriminate) B) as S.
+  unfold most_128. destruct (exp_series (Zpos units) 500 (128 * one) true) as [t s].
+  unfold exp_most. change (Qle_bool 0 128) with true. cbv iota. intro n. specialize (S n).
+  rewrite (exp_sum_proper n 128 (grid (128 * one))) by reflexivity. exact S.
+Qed.
+
+Lemma sum_of_16 : (sum_16 # units) <= normal_sum 400 (grid wide).
+Proof.
+  assert (A : (16 * Zpos units # units) <= grid wide) by (vm_compute; discriminate).
+  assert (B : grid (256 * one) <= grid wide * grid wide) by (vm_compute; discriminate).
+  pose proof (normal_series_down units 400 (16 * Zpos units) (256 * one) (grid wide)
+    ltac:(discriminate) ltac:(discriminate) A B) as [_ S]. exact S.
+Qed.
+
+Lemma far_value : grid (one - 1) <= (1 # 2) + 1 / (most_128 # units) * root_low * (sum_16 # units).
+Proof. vm_compute. discriminate. Qed.
+
+Lemma wide_enough : normal_above (grid (one - 1)) (grid wide).
+Proof.
+  pose proof most_of_128 as M. pose proof sum_of_16 as S. pose proof far_value as D.
+  set (e := most_128 # units) in *. set (s := sum_16 # units) in *. clearbody e s.
+  pose proof (most_positive _ _ M) as E0. assert (I : 0 < 1 / e) by (apply Qlt_shift_div_l; lra).
+  exists 400%nat, (1 / e * root_low). split.
+  - exists (1 / e). split; [lra|]. split; [|apply Qle_refl].
+    apply (exp_least_below _ (1 / e) _ (- (128))); [apply Qle_refl|reflexivity|].
+    apply inverse_least; [discriminate|exact M].
+  - assert (P : 0 <= root_low) by discriminate.
+    assert (R : 0 <= 1 / e * root_low) by nra.
+    assert (C : 1 / e * root_low * s <= 1 / e * root_low * normal_sum 400 (grid wide)); [|lra].
+    rewrite !(Qmult_comm (1 / e * root_low)). apply Qmult_le_compat_r; assumption.
 Qed.

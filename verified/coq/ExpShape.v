@@ -4,7 +4,7 @@
     1 + d. *)
 
 From Coq Require Import QArith Qabs Qminmax Qround ZArith Lqa Lia.
-From Cfxc Require Import Semantics CurvesProofs.
+From Cfxc Require Import Semantics Curves CurvesProofs.
 Open Scope Q_scope.
 
 (** ** Limits *)
@@ -214,20 +214,80 @@ Proof.
   assert (a * d - b <= (a * d - b) * s) by nra. lra.
 Qed.
 
-(** ** Nothing is assumed of it but its values *)
+(** ** Between multiples of 2^-1000: off by at most one *)
+
+Lemma least_below f a b z : a <= b -> value_least f b z -> value_least f a z.
+Proof.
+  intro L. destruct f; cbn [value_least].
+  - apply exp_least_below; [exact L|reflexivity].
+  - intros (e & E & A & B). exists e. repeat split; [exact E|exact A|lra].
+  - intros (e & A & B). exists e. split; [exact A|].
+    apply (exp_most_falls _ (a - Qmax z 0) (b - Qmax z 0)); [lra|exact B].
+  - destruct (Qle_bool 0 z).
+    + intros (n & s & A & B). exists n, s. split; [exact A|lra].
+    + intros [A|(s & t & A & B & C)]; [left; lra|]. right. exists s, t. repeat split; try assumption. lra.
+Qed.
+
+Lemma most_above f a b z : a <= b -> value_most f a z -> value_most f b z.
+Proof.
+  intro L. destruct f; cbn [value_most].
+  - apply exp_most_above; [exact L|reflexivity].
+  - intros (e & A & B). exists e. split; [exact A|lra].
+  - intros (e & A & B). exists e. split; [exact A|].
+    apply (exp_least_rises _ (a - Qmax z 0) (b - Qmax z 0)); [lra|exact B].
+  - destruct (Qle_bool 0 z).
+    + intros [A|(s & t & A & B & C)]; [left; lra|]. right. exists s, t. repeat split; try assumption. lra.
+    + intros (n & s & A & B). exists n, s. split; [exact A|lra].
+Qed.
+
+Lemma multiple_below a : exists n, multiple n <= a /\ a - tiny <= multiple n.
+Proof.
+  set (d := inject_Z (2 ^ 1000)). exists (Qfloor (a * d)). set (n := Qfloor _).
+  pose proof (Qfloor_le (a * d)) as L. pose proof (Qlt_floor (a * d)) as U. fold n in L, U.
+  assert (D : 0 < d) by reflexivity.
+  assert (M : forall m, multiple m * d == inject_Z m).
+  { intro m. unfold multiple, d, Qeq, Qmult, inject_Z. cbn [Qnum Qden]. lia. }
+  assert (T : multiple (n + 1) == multiple n + tiny) by apply units_plus.
+  pose proof (M n) as Mn. pose proof (M (n + 1)%Z) as Mt.
+  split; [|assert (a <= multiple (n + 1)); [|lra]]; apply (Qmult_le_r _ _ d D); lra.
+Qed.
+
+Lemma values_near f F : has_values f F -> forall z,
+  (forall a, value_least f a z -> a - tiny <= F z) /\
+  (forall b, value_most f b z -> F z <= b + tiny).
+Proof.
+  intros H z. split; intros a A.
+  - destruct (multiple_below a) as (n & L & U).
+    pose proof (proj1 (H z n) (least_below f _ _ z L A)). lra.
+  - destruct (multiple_below (a + tiny)) as (n & L & U).
+    assert (V : a <= multiple n) by lra.
+    pose proof (proj2 (H z n) (most_above f _ _ z V A)). lra.
+Qed.
+
+(** Multiples of 2^-160 are among them. *)
+
+Lemma grid_multiple n : grid n == multiple (n * 2 ^ 840).
+Proof. unfold grid, multiple, Qeq. cbn [Qnum Qden]. lia. Qed.
+
+Lemma grid_least f F z n : has_values f F -> value_least f (grid n) z -> grid n <= F z.
+Proof.
+  intros H V. rewrite grid_multiple. apply H. apply (least_below f _ (grid n)); [|exact V].
+  rewrite grid_multiple. apply Qle_refl.
+Qed.
+
+Lemma grid_most f F z n : has_values f F -> value_most f (grid n) z -> F z <= grid n.
+Proof.
+  intros H V. rewrite grid_multiple. apply H. apply (most_above f (grid n)); [|exact V].
+  rewrite grid_multiple. apply Qle_refl.
+Qed.
+
+(** ** Nothing is assumed of its shape *)
 
 Section Shape.
 
 Variable F : Q -> Q.
 Hypothesis H : forall z, (forall a, value_least Exp a z -> a - tiny <= F z) /\
                          (forall b, value_most Exp b z -> F z <= b + tiny).
-
-Lemma exp_rises y z : y <= z -> F y <= F z + 2 * tiny.
-Proof.
-  intro L. apply (limit 1); [lra|]. intros eps E.
-  destruct (near y eps E) as (a & b & _ & A & B & N).
-  apply (proj2 (H y)) in B. apply (exp_least_rises a y z L) in A. apply (proj1 (H z)) in A. lra.
-Qed.
 
 Lemma exp_slopes y z s t : slope_least Exp s y -> slope_most Exp t y ->
   F y + Qmin (s * (z - y)) (t * (z - y)) - 2 * tiny <= F z.
@@ -268,8 +328,7 @@ End Shape.
 
 Theorem exp_shaped F : has_values Exp F -> shaped Exp F.
 Proof.
-  intro H. split.
-  - exact (exp_rises F H).
+  intro V. pose proof (values_near Exp F V) as H. split.
   - intros y z s t S T. split; [intros _ _; apply (exp_slopes F H); assumption|intros []].
   - intros x y z L1 L2. cbv zeta.
     split; [intros _ _; apply (exp_bends F H); assumption|intros []].

@@ -41,8 +41,12 @@ Fixpoint lower_end (fuel : nat) (holds : Z -> bool) (lo by_ : Z) : Z :=
   | S fuel => if holds lo then lower_end fuel holds (lo - by_) (2 * by_) else lo
   end%Z.
 
-Definition earliest (holds : Z -> bool) (lo hi : Z) : option Z :=
-  let lo := lower_end 3000 holds lo 1 in
+(** More steps than doubling takes it past all that rounds to a float: it asks less than 1 + |v|. *)
+
+Definition enough (s v : Q) : nat := Z.to_nat (bits (Z.abs (Qnum v)) + bits (Zpos (Qden s)) + 2).
+
+Definition earliest (fuel : nat) (holds : Z -> bool) (lo hi : Z) : option Z :=
+  let lo := lower_end fuel holds lo 1 in
   let k := bisect (Z.to_nat (Z.log2 (Z.max 1 (hi - lo)) + 2)) holds lo hi in
   if holds k && negb (holds (k - 1)%Z) then Some k else None.
 
@@ -68,7 +72,7 @@ Definition grid_up (n : numbers) (strict : bool) (v : Q) : option Q :=
                   | w => Qceiling (float_up w (if strict then v + least_double else v) / s)
                   end in
       let holds k := if strict then Qltb v (cell n s k) else Qle_bool v (cell n s k) in
-      match earliest holds (from - 2) (Z.max from upto + 1) with
+      match earliest (enough s v) holds (from - 2) (Z.max from upto + 1) with
       | Some k => Some (cell n s k)
       | None => None
       end
@@ -83,7 +87,7 @@ Definition grid_down (n : numbers) (v : Q) : option Q :=
                   | Bytes0 => from
                   | w => (- Qfloor (float_down w v / s))%Z
                   end in
-      match earliest (fun k => Qle_bool (cell n s (- k)) v) (from - 2) (Z.max from upto + 1) with
+      match earliest (enough s v) (fun k => Qle_bool (cell n s (- k)) v) (from - 2) (Z.max from upto + 1) with
       | Some k => Some (cell n s (- k))
       | None => None
       end

@@ -94,8 +94,8 @@ Qed.
 
 (** ** The next value of the grid *)
 
-Lemma earliest_spec holds lo hi k :
-  earliest holds lo hi = Some k -> holds k = true /\ holds (k - 1)%Z = false.
+Lemma earliest_spec fuel holds lo hi k :
+  earliest fuel holds lo hi = Some k -> holds k = true /\ holds (k - 1)%Z = false.
 Proof.
   unfold earliest. cbv zeta. set (m := bisect _ _ _ _). clearbody m.
   destruct (holds m) eqn:A; [| discriminate].
@@ -125,7 +125,7 @@ Lemma grid_up_least n strict v g :
 Proof.
   intros S D. unfold grid_up, on_grid. destruct (step n) as [s |] eqn:E.
   - specialize (S s E). cbv zeta.
-    destruct (earliest _ _ _) as [k |] eqn:K; [| discriminate].
+    destruct (earliest _ _ _ _) as [k |] eqn:K; [| discriminate].
     apply earliest_spec in K. change (past_b strict v (cell n s k) = true /\
       past_b strict v (cell n s (k - 1)) = false) in K. destruct K as [A B].
     intros H. injection H as <-. split; [apply past_iff; assumption |].
@@ -147,7 +147,7 @@ Lemma grid_down_greatest n v g :
 Proof.
   intros S. unfold grid_down, on_grid. destruct (step n) as [s |] eqn:E.
   - specialize (S s E). cbv zeta.
-    destruct (earliest _ _ _) as [k |] eqn:K; [| discriminate].
+    destruct (earliest _ _ _ _) as [k |] eqn:K; [| discriminate].
     apply earliest_spec in K. destruct K as [A B].
     apply Qle_bool_iff in A. apply Qle_bool_false in B.
     intros H. injection H as <-. split; [assumption |].

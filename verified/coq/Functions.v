@@ -1,8 +1,8 @@
 (** * What is said of smooth functions
 
     Their values are no fractions, so the decision is evaluated with any function that is
-    [faithful]: never off by more than [tiny].  First e^z.  Of z >= 0 it is the least number that no sum of
-    z^i / i! exceeds; of others 1 / e^-z.  [exp_least a z] says that a is at most e^z, and
+    [faithful]: that rises, and is never off by more than [tiny].  First e^z.  Of z >= 0 it is the
+    least number that no sum of z^i / i! exceeds; of others 1 / e^-z.  [exp_least a z] says that a is at most e^z, and
     [exp_most b z] that b is at least that. *)
 
 From Coq Require Import QArith Qabs Qminmax ZArith.
@@ -67,7 +67,7 @@ Definition value_most (f : smooth) (b z : Q) : Prop :=
   | Normal => if Qle_bool 0 z then normal_below b z else normal_above (1 - b) (- z)
   end.
 
-(** The same of their slopes.  All rise, and three are nowhere steeper than this. *)
+(** The same of their slopes.  Three are nowhere steeper than this. *)
 
 Definition steepest (f : smooth) : option Q :=
   match f with Exp => None | Sigmoid => Some (1 # 4) | Softplus => Some 1 | Normal => Some (2 # 5) end.
@@ -98,19 +98,19 @@ Definition convex (f : smooth) (z : Q) : Prop :=
 Definition concave (f : smooth) (z : Q) : Prop :=
   match f with Exp | Softplus => False | Sigmoid | Normal => 0 <= z end.
 
-(** A function that is never off by more than [tiny] has these values. *)
+(** A function has these values if it lies between the multiples of 2^-1000 next to them. *)
 
-Definition tiny : Q := 1 # (2 ^ 160).
+Definition multiple (n : Z) : Q := n # (2 ^ 1000).
+Definition tiny : Q := multiple 1.
 
-Definition has_values (f : smooth) (F : Q -> Q) : Prop := forall z,
-  (forall a, value_least f a z -> a - tiny <= F z) /\
-  (forall b, value_most f b z -> F z <= b + tiny).
+Definition has_values (f : smooth) (F : Q -> Q) : Prop := forall z n,
+  (value_least f (multiple n) z -> multiple n <= F z) /\
+  (value_most f (multiple n) z -> F z <= multiple n).
 
-(** It rises, and lies beside its tangents and chords, but for what this leaves of each.  Of e^z and
+(** It lies beside its tangents and chords, but for what this leaves of each.  Of e^z and
     1/(1 + e^-z) that follows ([shape_of]); of the others it is what is meant by them. *)
 
 Record shaped (f : smooth) (F : Q -> Q) : Prop := {
-  rises : forall y z, y <= z -> F y <= F z + 2 * tiny;
   has_slopes : forall y z s t, slope_least f s y -> slope_most f t y ->
     (convex f y -> convex f z ->
        F y + Qmin (s * (z - y)) (t * (z - y)) - 2 * tiny <= F z) /\
@@ -121,8 +121,10 @@ Record shaped (f : smooth) (F : Q -> Q) : Prop := {
     (convex f x -> convex f z -> (z - x) * F y <= chord + (z - x) * (2 * tiny)) /\
     (concave f x -> concave f z -> chord <= (z - x) * (F y + 2 * tiny)) }.
 
-Definition faithful (f : smooth) (F : Q -> Q) : Prop :=
-  has_values f F /\ match f with Exp | Sigmoid => True | Softplus | Normal => shaped f F end.
+Record faithful (f : smooth) (F : Q -> Q) : Prop := {
+  rises : forall y z, y <= z -> F y <= F z;
+  values : has_values f F;
+  has_shape : match f with Exp | Sigmoid => True | Softplus | Normal => shaped f F end }.
 
 Class functions := value_of : smooth -> Q -> Q.
 

@@ -27,22 +27,22 @@ Definition grid_of (z : Q) (up : bool) : Z :=
 
 Definition in_reach (z : Q) : bool := Qle_bool (Qabs z) (pow2 1024).
 
-(** What no faithful function is below from z on, and above up to z.  The law's sums are no longer
-    formed beyond 16. *)
+(** What no faithful function is below from z on, and above up to z.  Beyond 16 the law's sums are no
+    longer formed: less than 2^-160 is missing to 1. *)
+
+Definition is_normal (f : smooth) : bool := match f with Normal => true | _ => false end.
 
 Definition value_down (f : smooth) (z : Q) : option Q :=
-  if in_reach z then
-    let x := grid_of z false in
-    let x := match f with Normal => Z.min x wide | _ => x end in
-    match at_grid f x false with Some a => Some (grid a - 3 * tiny) | None => None end
-  else None.
+  let x := grid_of z false in
+  if negb (in_reach z) then None
+  else if is_normal f && (wide <? x)%Z then Some (grid (one - 1))
+  else option_map grid (at_grid f x false).
 
 Definition value_up (f : smooth) (z : Q) : option Q :=
-  if in_reach z then
-    let x := grid_of z true in
-    let x := match f with Normal => Z.max x (- wide) | _ => x end in
-    match at_grid f x true with Some b => Some (grid b + 3 * tiny) | None => None end
-  else None.
+  let x := grid_of z true in
+  if negb (in_reach z) then None
+  else if is_normal f && (x <? - wide)%Z then Some (grid 1)
+  else option_map grid (at_grid f x true).
 
 Section Beside.
 

@@ -1,7 +1,7 @@
 (** * Lemma 15 holds of all faithful functions *)
 
 From Coq Require Import QArith Qabs Qminmax Qround ZArith List Bool Lqa Lia.
-From Cfxc Require Import Semantics Curves CurvesProofs SigmoidShape Lines.
+From Cfxc Require Import Semantics Curves CurvesProofs ExpShape SigmoidShape Lines.
 Open Scope Q_scope.
 
 Lemma at_grid_down f x a : at_grid f x false = Some a -> value_least f (grid a) (grid x).
@@ -64,26 +64,32 @@ Let shape : shaped f F := shape_of f F H.
 
 Lemma value_down_sound z y a : value_down f z = Some a -> z <= y -> a <= F y.
 Proof.
-  unfold value_down. destruct (in_reach z); [|discriminate]. cbv zeta.
-  set (x := match f with Normal => _ | _ => _ end).
-  destruct (at_grid f x false) as [g|] eqn:E; [|discriminate]. intro I. apply some_same in I. subst a.
-  intro L. apply at_grid_down in E. destruct (proj1 H (grid x)) as [V _]. specialize (V _ E).
-  assert (X : grid x <= y).
-  { pose proof (grid_floor z) as G. assert (M : (x <= grid_of z false)%Z) by (unfold x; destruct f; lia).
-    apply (proj1 (grid_le _ _)) in M. lra. }
-  pose proof (rises f F shape (grid x) y X). pose proof tiny_pos. lra.
+  unfold value_down. cbv zeta. destruct (in_reach z); [cbn [negb]|discriminate]. intros E L.
+  pose proof (grid_floor z) as G. set (x := grid_of z false) in *.
+  destruct (is_normal f && (wide <? x)%Z) eqn:B.
+  - apply andb_true_iff in B as [N W]. apply Z.ltb_lt in W. apply some_same in E. subst a.
+    assert (D : value_least f (grid (one - 1)) (grid wide)).
+    { destruct f; try discriminate. exact wide_enough. }
+    apply (grid_least f F _ _ (values f F H)) in D. pose proof (proj1 (grid_le wide x) ltac:(lia)).
+    pose proof (rises f F H (grid wide) y ltac:(lra)). lra.
+  - destruct (at_grid f x false) as [g|] eqn:D; [|discriminate]. apply some_same in E. subst a.
+    apply at_grid_down, (grid_least f F _ _ (values f F H)) in D.
+    pose proof (rises f F H (grid x) y ltac:(lra)). lra.
 Qed.
 
 Lemma value_up_sound z y b : value_up f z = Some b -> y <= z -> F y <= b.
 Proof.
-  unfold value_up. destruct (in_reach z); [|discriminate]. cbv zeta.
-  set (x := match f with Normal => _ | _ => _ end).
-  destruct (at_grid f x true) as [g|] eqn:E; [|discriminate]. intro I. apply some_same in I. subst b.
-  intro L. apply at_grid_up in E. destruct (proj1 H (grid x)) as [_ V]. specialize (V _ E).
-  assert (X : y <= grid x).
-  { pose proof (grid_ceiling z) as G. assert (M : (grid_of z true <= x)%Z) by (unfold x; destruct f; lia).
-    apply (proj1 (grid_le _ _)) in M. lra. }
-  pose proof (rises f F shape y (grid x) X). pose proof tiny_pos. lra.
+  unfold value_up. cbv zeta. destruct (in_reach z); [cbn [negb]|discriminate]. intros E L.
+  pose proof (grid_ceiling z) as G. set (x := grid_of z true) in *.
+  destruct (is_normal f && (x <? - wide)%Z) eqn:B.
+  - apply andb_true_iff in B as [N W]. apply Z.ltb_lt in W. apply some_same in E. subst b.
+    assert (D : value_most f (grid 1) (grid (- wide))).
+    { destruct f; try discriminate. exact wide_enough. }
+    apply (grid_most f F _ _ (values f F H)) in D. pose proof (proj1 (grid_le x (- wide)%Z) ltac:(lia)).
+    pose proof (rises f F H y (grid (- wide)) ltac:(lra)). lra.
+  - destruct (at_grid f x true) as [g|] eqn:D; [|discriminate]. apply some_same in E. subst b.
+    apply at_grid_up, (grid_most f F _ _ (values f F H)) in D.
+    pose proof (rises f F H y (grid x) ltac:(lra)). lra.
 Qed.
 
 Variables (above : bool) (slope place : Q).
@@ -125,8 +131,8 @@ Proof.
     apply Qmult_le_l in D; [exact D|lra].
   - assert (R : side * F a <= side * F z + 2 * tiny).
     { unfold Lines.side. destruct above.
-      - pose proof (rises f F shape a z A). lra.
-      - pose proof (rises f F shape z a ltac:(lra)). lra. }
+      - pose proof (rises f F H a z A). lra.
+      - pose proof (rises f F H z a ltac:(lra)). lra. }
     assert (Ez : z == a) by lra. assert (S : side * slope * z == side * slope * a) by (rewrite Ez; reflexivity).
     lra.
 Qed.

@@ -1510,9 +1510,22 @@ Proof.
   apply (machine_counterfactual_sound f (asked c) x (check_question c H) True_ (slack_ok_covers c f S) X).
 Qed.
 
+Theorem count_floats_sound (Curves : functions) f r cs :
+  Forall (fun c => check c = true /\ slack_ok c f = true /\ true_to Curves (prog (asked c))) cs ->
+  Forall (fun c => is_beyond r c = true ->
+            forall x, machine_counterfactual f (asked c) x -> r < away (asked c) x) cs.
+Proof.
+  intro H. rewrite Forall_forall in *. intros c I B x X. destruct (H c I) as (Ok & S & True_).
+  assert (One : Forall (fun c => check c = true /\ true_to Curves (prog (asked c))) [c])
+    by (constructor; [split; assumption|constructor]).
+  pose proof (Forall_inv (count_sound Curves r [c] One) B) as Far. apply Far.
+  exact (machine_counterfactual_sound f (asked c) x (check_question c Ok) True_ (slack_ok_covers c f S) X).
+Qed.
+
 Print Assumptions rounding_sound.
 Print Assumptions check_floats_sound.
 Print Assumptions infeasible_floats_sound.
+Print Assumptions count_floats_sound.
 Print Assumptions leaves_added.
 
 (** ** The model is not too narrow: operations that give the nearest float are such

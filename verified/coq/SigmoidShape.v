@@ -412,17 +412,6 @@ Proof.
     apply (proj1 (H z)) in V. lra.
 Qed.
 
-Lemma sigmoid_rises y z : y <= z -> F y <= F z + 2 * tiny.
-Proof.
-  intro L. apply (limit 1); [lra|]. intros eps E.
-  destruct (near y eps E) as (a & b & A0 & A & B & N). pose proof (most_positive _ _ B) as B0.
-  pose proof (ratio_near a b eps ltac:(lra) ltac:(lra) ltac:(lra) N) as R.
-  assert (V : value_most Sigmoid (b / (1 + b)) y) by (exists b; split; [exact B|lra]).
-  assert (W : value_least Sigmoid (a / (1 + a)) z).
-  { exists a. split; [lra|]. split; [exact (exp_least_rises a y z L A)|lra]. }
-  apply (proj2 (H y)) in V. apply (proj1 (H z)) in W. lra.
-Qed.
-
 Lemma convex_slopes y z s t : slope_least Sigmoid s y -> slope_most Sigmoid t y ->
   y <= 0 -> z <= 0 -> F y + Qmin (s * (z - y)) (t * (z - y)) - 2 * tiny <= F z.
 Proof.
@@ -532,8 +521,7 @@ End Concave.
 
 Theorem sigmoid_shaped F : has_values Sigmoid F -> shaped Sigmoid F.
 Proof.
-  intro H. split.
-  - exact (sigmoid_rises F H).
+  intro V. pose proof (values_near Sigmoid F V : values_of F) as H. split.
   - intros y z s t S T. cbn [convex concave].
     split; [apply (convex_slopes F H)|apply (concave_slopes F H)]; assumption.
   - intros x y z L1 L2. cbv zeta. cbn [convex concave].
@@ -544,5 +532,5 @@ Qed.
 
 Theorem shape_of f F : faithful f F -> shaped f F.
 Proof.
-  intros [V S]. destruct f; [apply exp_shaped|apply sigmoid_shaped| |]; assumption.
+  intros [_ V S]. destruct f; [apply exp_shaped|apply sigmoid_shaped| |]; assumption.
 Qed.

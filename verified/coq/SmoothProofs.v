@@ -1,7 +1,7 @@
 (** * How much a smooth function may change, and how large it is *)
 
 From Coq Require Import QArith Qabs Qminmax ZArith Lqa.
-From Cfxc Require Import Semantics CurvesProofs SigmoidShape.
+From Cfxc Require Import Semantics CurvesProofs ExpShape SigmoidShape.
 Open Scope Q_scope.
 
 Lemma tiny_positive : 0 < tiny.
@@ -58,9 +58,9 @@ Theorem steep_enough y z : Qabs (F z - F y) <= k * Qabs (z - y) + 4 * tiny.
 Proof.
   pose proof tiny_positive as T. pose proof steepest_between as S.
   destruct (Qlt_le_dec z y) as [L|L].
-  - pose proof (at_most_steep z y ltac:(lra)). pose proof (rises f F shape z y ltac:(lra)).
+  - pose proof (at_most_steep z y ltac:(lra)). pose proof (rises f F H z y ltac:(lra)).
     rewrite (Qabs_neg (z - y)) by lra. apply Qabs_case; intro; nra.
-  - pose proof (at_most_steep y z L). pose proof (rises f F shape y z L).
+  - pose proof (at_most_steep y z L). pose proof (rises f F H y z L).
     rewrite (Qabs_pos (z - y)) by lra. apply Qabs_case; intro; nra.
 Qed.
 
@@ -82,7 +82,7 @@ Qed.
 
 Lemma value_at_0 : 0 <= F 0 + tiny /\ F 0 <= (7 # 10) + tiny.
 Proof.
-  destruct (proj1 H 0) as [A B].
+  destruct (values_near f F (values f F H) 0) as [A B].
   assert (Low : value_least f 0 0 /\ value_most f (7 # 10) 0).
   { clear -K. destruct f; cbn in K; try discriminate; clear K; cbn [value_least value_most].
     - split.

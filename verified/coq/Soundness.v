@@ -270,7 +270,7 @@ Proof.
     split; [exact R1|]. split; [exact R2|].
     apply orb_true_iff in H as [H|H]; [right; apply Qeqb_true; exact H|]. left.
     unfold on_grid. destruct (step n) as [s|] eqn:Es.
-    + unfold grid_up in H. rewrite Es in H. destruct (earliest _ _ _) as [k|]; [|discriminate].
+    + unfold grid_up in H. rewrite Es in H. destruct (earliest _ _ _ _) as [k|]; [|discriminate].
       exists k. apply Qeqb_true in H. symmetry. exact H.
     + apply Qeqb_true in H. rewrite <- H. apply fl_is_float. exact St.
   - intro H. apply andb_true_iff in H as [L A]. apply Nat.ltb_lt in L. split; [exact L|].

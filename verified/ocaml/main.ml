@@ -1,5 +1,6 @@
-(* cfxc-verified FILE...: a line for each file, and the worst verdict as the exit code: 0 accepted,
-   1 rejected, 2 not covered.  With --beyond R, a last line: of how many nothing is as near as R. *)
+(* cfxc-verified FILE...: a line for each file, why to stderr, and the worst verdict as the exit code:
+   0 accepted, 1 rejected, 2 not covered.  With --beyond R, a last line: of how many nothing is as
+   near as R. *)
 
 open Core
 
@@ -62,33 +63,44 @@ let judge parent path =
   match limited parent (fun () -> decided path) with
   | Fine c ->
       let counts = match !beyond with Some r -> is_beyond r (fst c) | None -> false in
-      ((if counts then counted else 0), "accepted: " ^ told c)
-  | Wrong why -> (1, "rejected: " ^ why)
-  | Beyond_ why -> (2, "not covered: " ^ why)
-  | exception Json.Malformed why -> (1, "rejected: " ^ why)
-  | exception (Sys_error _ | Unix.Unix_error _ | End_of_file) -> (1, "rejected: it cannot be read")
-  | exception Stack_overflow -> (2, "not covered: too deep")
-  | exception (Out_of_memory | Nums.Overflow) -> (2, "not covered: too large")
+      ((if counts then counted else 0), "accepted: " ^ told c, "")
+  | Wrong why -> (1, "rejected", why)
+  | Beyond_ why -> (2, "not covered", why)
+  | exception Json.Malformed why -> (1, "rejected", why)
+  | exception (Sys_error _ | Unix.Unix_error _ | End_of_file) -> (1, "rejected", "it cannot be read")
+  | exception Stack_overflow -> (2, "not covered", "too deep")
+  | exception (Out_of_memory | Nums.Overflow) -> (2, "not covered", "too large")
+
+(* Control characters, and those that end a line or turn its direction, as UTF-8 has them. *)
+let is_odd name =
+  let at i = if i < String.length name then name.[i] else ' ' in
+  let odd i =
+    match (at i, at (i + 1), at (i + 2)) with
+    | ('\000' .. '\031' | '\127'), _, _
+    | '\xc2', '\x80' .. '\x9f', _
+    | '\xe2', '\x80', ('\x8e' | '\x8f' | '\xa8' .. '\xae')
+    | '\xe2', '\x81', '\xa6' .. '\xa9' -> true
+    | _ -> false
+  in
+  List.exists odd (List.init (String.length name) Fun.id)
+
+let said path (code, verdict, why) =
+  let name = if is_odd path then String.escaped path else path in
+  Printf.printf "%s: %s\n%!" name verdict;
+  if why <> "" then Printf.eprintf "%s: %s\n%!" name why;
+  code
 
 let in_a_process path =
   flush stdout;
   let parent = Unix.getpid () in
-  let name = if String.exists (fun c -> c < ' ') path then String.escaped path else path in
   match Unix.fork () with
-  | 0 ->
-      let code, line = judge parent path in
-      Printf.printf "%s: %s\n%!" name line;
-      exit code
+  | 0 -> exit (said path (judge parent path))
   | child -> (
-      let instead why =
-        Printf.printf "%s: not covered: %s\n%!" name why;
-        2
-      in
       match snd (Unix.waitpid [] child) with
       | Unix.WEXITED code when code <= counted -> code
       | Unix.WSIGNALED signal when signal = up ->
-          instead (Printf.sprintf "it takes more than %g seconds" !seconds)
-      | _ -> instead "it takes more than there is")
+          said path (2, "not covered", Printf.sprintf "it takes more than %g seconds" !seconds)
+      | _ -> said path (2, "not covered", "it takes more than there is"))
 
 let rec files_of = function
   | "--seconds" :: s :: rest when Option.fold ~none:false ~some:(fun s -> s > 0.0 && s < 1e9) (float_of_string_opt s) ->
