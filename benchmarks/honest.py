@@ -3,8 +3,9 @@
     python benchmarks/honest.py [--questions 1000] [--seed 0] [--keep FOLDER]
 
 Random models and questions: every kind of model, distance, mix, penalty, constraint, causal model,
-cap, trust region, margin, probability and semantics.  Whatever says ``certificate`` is saved and checked by the
-one file that auditors copy, in an isolated Python without packages; exits with 1 if one is refused.
+cap, trust region, margin, probability and semantics.  Whatever says ``certificate`` is saved and
+checked by the one file that auditors copy, in an isolated Python without packages; exits with 1 if
+one is refused.
 """
 
 from __future__ import annotations
