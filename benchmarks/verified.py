@@ -34,6 +34,7 @@ from support.report import Table, circumstances, write_section
 from support.tasks import adult, fit, forest, network
 
 from cfxc.certificates import checker
+from cfxc.certificates.auditing.policy import require_same
 from cfxc.errors import CfxcError
 from tests.certificates.false_certificates import draw_honest
 from tests.certificates.mutants import at, paths, rehashed, variants, with_value
@@ -49,6 +50,7 @@ def line_of(body: bytes) -> str:
     """The verdict of the Python checker, as a line of the other; "limits" of its own."""
     try:
         shown = checker.check(checker.parse(body), checker.Clock(30.0))
+        require_same(shown.space, shown.question.features)
     except checker.Rejected as error:
         return LIMITS if str(error).startswith("limits: ") else "rejected"
     floats = {"real": "", "float": "in doubles, ", "float32": "in single floats, "}

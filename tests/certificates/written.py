@@ -22,6 +22,8 @@ def space_of(features: list[Content]) -> str:
             lines.append(f"labels = [{', '.join(map(toml, feature['labels']))}]")
             continue
         lines += [f'{end} = "{feature[end]}"' for end in ("lower", "upper")]
+        lines += ['missing = "free"'] * ("absent" in feature)
+        lines += ["missing = true"] * (feature.get("missing") is True)
         if feature["step"] is not None and feature["kind"] != "integer":
             lines.append(f'resolution = "{feature["step"]}"')
     return "\n".join(lines)

@@ -8,6 +8,19 @@ exception Malformed of string
 let fail why = raise (Malformed why)
 let most_digits = 4300 (* of an integer, as Python's *)
 
+(* A UTF-16 unit, as Python's json writes it. *)
+let put b code =
+  match Char.unsafe_chr (code land 255) with
+  | '"' when code < 128 -> Buffer.add_string b "\\\""
+  | '\\' when code < 128 -> Buffer.add_string b "\\\\"
+  | '\n' when code < 128 -> Buffer.add_string b "\\n"
+  | '\r' when code < 128 -> Buffer.add_string b "\\r"
+  | '\t' when code < 128 -> Buffer.add_string b "\\t"
+  | '\012' when code < 128 -> Buffer.add_string b "\\f"
+  | '\b' when code < 128 -> Buffer.add_string b "\\b"
+  | c when code >= 32 && code <= 126 -> Buffer.add_char b c
+  | _ -> Buffer.add_string b (Printf.sprintf "\\u%04x" code)
+
 let parse (s : string) : json =
   let n = String.length s in
   let at = ref 0 in
@@ -34,18 +47,6 @@ let parse (s : string) : json =
     for i = !at to !at + 3 do value := (16 * !value) + digit s.[i] done;
     at := !at + 4;
     !value
-  in
-  let put b code =
-    match Char.unsafe_chr (code land 255) with
-    | '"' when code < 128 -> Buffer.add_string b "\\\""
-    | '\\' when code < 128 -> Buffer.add_string b "\\\\"
-    | '\n' when code < 128 -> Buffer.add_string b "\\n"
-    | '\r' when code < 128 -> Buffer.add_string b "\\r"
-    | '\t' when code < 128 -> Buffer.add_string b "\\t"
-    | '\012' when code < 128 -> Buffer.add_string b "\\f"
-    | '\b' when code < 128 -> Buffer.add_string b "\\b"
-    | c when code >= 32 && code <= 126 -> Buffer.add_char b c
-    | _ -> Buffer.add_string b (Printf.sprintf "\\u%04x" code)
   in
   let text () =
     expect '"';

@@ -41,7 +41,16 @@ let up = Sys.sigprof
 
 let decided path =
   let j = Json.parse (read path) in
-  if is_hashed j then verdict_on j else Wrong "hash: it is not that of the rest"
+  if not (is_hashed j) then Wrong "hash: it is not that of the rest"
+  else
+    match verdict_on j with
+    | Fine c -> (
+        try Space.require_same j; Fine c
+        with
+        | Space.Differs why -> Wrong why
+        | Space.Unread why -> Beyond_ why
+        | Failure _ | Invalid_argument _ | Not_found -> Beyond_ "space: it cannot be read")
+    | other -> other
 
 let limited parent f =
   let watch _ =
