@@ -57,6 +57,7 @@ QUICK = {
         "copa.py --part laws --people 20 --laws 10000",
         "copa.py --part networks --people 10 --networks 20",
         "copa_plans.py --people 5 --models 100",
+        "copa_checks.py --people 5 --models 100",
     ],
 }  # fmt: skip
 FULL = {
@@ -85,7 +86,7 @@ FULL = {
     "copa": [
         "copa.py --part table", "copa.py --part settings",
         "copa.py --part figures --samples 1000000",
-        "copa.py --part laws", "copa.py --part rows", "copa.py --part networks", "copa_plans.py",
+        "copa.py --part laws", "copa.py --part rows", "copa.py --part networks", "copa_plans.py", "copa_checks.py",
     ],
 }  # fmt: skip
 PAGES = {
