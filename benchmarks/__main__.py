@@ -86,7 +86,8 @@ FULL = {
     "copa": [
         "copa.py --part table", "copa.py --part settings",
         "copa.py --part figures --samples 1000000",
-        "copa.py --part laws", "copa.py --part rows", "copa.py --part networks", "copa_plans.py", "copa_checks.py",
+        "copa.py --part laws", "copa.py --part rows", "copa.py --part networks", "copa_plans.py",
+        "copa_checks.py",
     ],
 }  # fmt: skip
 PAGES = {
