@@ -12,16 +12,9 @@ from benchmarks.support.report import HOME, Table, faults_of, write_section
 PAGES = sorted((HOME / "results").glob("*.md"))
 OLDER = {
     "certificates": ["certificates"],
-    "criteria": [
-        f"criteria {part}" for part in ("tables", "settings", "authors")
-    ],
-    "l2c": [
-        f"l2c {part}"
-        for part in (
-            "trees", "shifted", "seeds",
-        )
-    ],
-    "mace": [f"mace {part}" for part in ("compared", "age", "why")],
+    "criteria": [f"criteria {part}" for part in ("tables", "settings", "authors")],
+    "l2c": [f"l2c {part}" for part in ("shifted", "seeds")],
+    "mace": [f"mace {part}" for part in ("compared", "why")],
     "multiplicity": ["multiplicity"],
     "performance": [
         *(f"oracle {data}" for data in ("credit", "compas", "adult")),
