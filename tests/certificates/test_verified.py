@@ -226,8 +226,9 @@ def test_the_space_is_that_of_the_features(tmp_path: Path) -> None:
     wanted = ["rejected"] * len(OTHER_SPACES) + ["accepted"] * len(same)
     assert list(map(expected, made)) == wanted
     assert verdicts(bodies(made), tmp_path) == wanted
-    beyond = [rehashed({**given, "space": given["space"].replace('"free"', "'free'", 1)})]
-    assert verdicts(bodies(beyond), tmp_path) == ["not covered"]
+    odd = [given["space"].replace('"free"', "'free'", 1), given["space"] + f"\nunit = {'9' * 5000}"]
+    beyond = [rehashed({**given, "space": text}) for text in odd]
+    assert verdicts(bodies(beyond), tmp_path) == ["not covered", "not covered"]
 
 
 def fake(folder: Path, code: int, said: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,12 +53,19 @@ let decimal text =
   let size = if shift >= 0 then Ratio.of_bigint (Whole.mul digits (ten shift)) else Ratio.make digits (ten (-shift)) in
   if text.[0] = '-' then Ratio.neg size else size
 
+(* Dots in lines, squared and summed: Python's reader takes as long, and has this limit. *)
+let dots u =
+  let add (sum, line) c = if c = 10 then (sum + (line * line), 0) else (sum, if c = 46 then line + 1 else line) in
+  let sum, line = Array.fold_left add (0, 0) u in
+  sum + (line * line)
+
 let most = 1 lsl 20 (* units of the text *)
+let most_entries = 40 (* of a table; all that are known are fewer *)
 
 (* The entries of the text, and those of each [[feature]].  Floats are {"float": text}. *)
 let read s =
   let u = units s and at = ref 0 in
-  need (Array.length u <= most) "space: too long";
+  need (Array.length u <= most && dots u <= 1_000_000_000) "space: too long";
   let peek k = if !at + k < Array.length u then u.(!at + k) else -1 in
   let is c = peek 0 = Char.code c in
   let skip c = if is c then incr at else unread ("no " ^ String.make 1 c) in
@@ -145,6 +152,7 @@ let read s =
       match run (fun c -> is_bare c || c = '+' || c = '.') with
       | "true" -> JBool true
       | "false" -> JBool false
+      | word when String.length word > 4300 -> unread "a number"
       | word when is_whole word -> JInt (Whole.of_string word)
       | word when String.length word > 1 && word.[0] = '-' && is_whole (String.sub word 1 (String.length word - 1)) ->
           JInt (Whole.of_string word)
@@ -153,6 +161,7 @@ let read s =
     let name = run is_bare in
     blanks false;
     if name = "" || List.mem_assoc name found then unread "an entry";
+    need (List.length found < most_entries) "space: an unknown entry";
     skip '='; blanks false;
     (name, value depth) :: found
   in
