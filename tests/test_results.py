@@ -14,7 +14,7 @@ OLDER = {
     "certificates": ["certificates"],
     "criteria": [f"criteria {part}" for part in ("tables", "settings", "authors")],
     "l2c": [f"l2c {part}" for part in ("shifted", "seeds")],
-    "mace": [f"mace {part}" for part in ("compared", "why")],
+    "mace": ["mace compared"],
     "multiplicity": ["multiplicity"],
     "performance": [
         *(f"oracle {data}" for data in ("credit", "compas", "adult")),
