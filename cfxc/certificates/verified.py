@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 from ..errors import InvalidInputError
 
-PROGRAM = "cfxc-verified"
+PROGRAM, NAME = "cfxc-verified", "certificate.json"
+LONGEST = 1e6  # seconds that are handed on
 ACCEPTED, REJECTED = 0, 1
 """Its exit codes; another one: it does not cover what the certificate is about."""
 
@@ -39,16 +40,16 @@ def ask(content: Mapping[str, Any], seconds: float | None = None) -> Verdict:
         raise InvalidInputError(
             f"{PROGRAM} is not on PATH; `make verified` builds it: docs/how-to/certificates.md"
         )
+    limit = None if seconds is None else min(seconds, LONGEST)
+    given = [] if limit is None else ["--seconds", str(limit)]
     with TemporaryDirectory() as folder:
-        path = Path(folder) / "certificate.json"
-        path.write_text(json.dumps(content), "ascii")
+        (Path(folder) / NAME).write_text(json.dumps(content), "ascii")
         try:
-            given = [] if seconds is None else ["--seconds", str(seconds)]
             done = subprocess.run(
-                [tool, *given, str(path)], capture_output=True, text=True, timeout=seconds,
-                check=False,
+                [Path(tool).absolute(), *given, NAME], cwd=folder, capture_output=True, text=True,
+                encoding="utf-8", errors="backslashreplace", timeout=limit, check=False,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             return Verdict(f"{PROGRAM} took more than {seconds:g} seconds", None)
-    told = (text.strip().removeprefix(f"{path}: ") for text in (done.stdout, done.stderr))
+    told = (text.strip().removeprefix(f"{NAME}: ") for text in (done.stdout, done.stderr))
     return Verdict(": ".join([PROGRAM, *filter(None, told)]), done.returncode)

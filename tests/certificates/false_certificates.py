@@ -50,9 +50,9 @@ def draw_honest(rng: Random) -> Honest:
         try:
             asking = Question(*(content[name] for name in ("features", "program", "question")))
             room = F(0) if semantics == "real" else slack.bounds(asking, semantics)[0]
-        except Rejected:
+            content["question"]["slack"] = str(room)
+        except (Rejected, ValueError):  # or more digits than Python writes
             continue
-        content["question"]["slack"] = str(room)
         truth = Truth(content)
         radius = truth.farthest + 1 if truth.optimum is None else truth.optimum
         if not radius and rng.random() < 0.8:

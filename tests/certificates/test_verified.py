@@ -195,6 +195,16 @@ def test_a_step_that_is_tiny(places: int, tmp_path: Path) -> None:
     assert verdicts(bodies(made), tmp_path) == ["accepted"]
 
 
+@there
+def test_reasons_that_cannot_be_written_change_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    path.write_text("{}")
+    for reasons in ("2>&-", "2>/dev/full"):
+        order = ["sh", "-c", f'"$0" "$1" {reasons}', str(TOOL), str(path)]
+        done = subprocess.run(order, capture_output=True, text=True, check=False)
+        assert (done.stdout, done.returncode) == (f"{path}: rejected\n", 1)
+
+
 OTHER_SPACES = [
     ('action = "free"', 'action = "fixed"'),
     ("lower = ", "lower = 1"),
@@ -210,6 +220,8 @@ OTHER_SPACES = [
     ('"0.25"', '"0.5"'),
     ('"0.25"', '"1e-1"'),
     ('"0.25"', "true"),
+    ('"0.25"', '{float = "1/4"}'),
+    ("lower = 0", 'lower = {float = "0"}'),
 ]
 
 
@@ -226,9 +238,11 @@ def test_the_space_is_that_of_the_features(tmp_path: Path) -> None:
     wanted = ["rejected"] * len(OTHER_SPACES) + ["accepted"] * len(same)
     assert list(map(expected, made)) == wanted
     assert verdicts(bodies(made), tmp_path) == wanted
-    odd = [given["space"].replace('"free"', "'free'", 1), given["space"] + f"\nunit = {'9' * 5000}"]
-    beyond = [rehashed({**given, "space": text}) for text in odd]
-    assert verdicts(bodies(beyond), tmp_path) == ["not covered", "not covered"]
+    more = ("1e390", "0.25000000000000000000000001")
+    odd = [('"free"', "'free'"), *(('"0.25"', number) for number in more)]
+    odd += [("version = 1", f"version = {version}") for version in ("true", "9" * 5000)]
+    beyond = [rehashed({**given, "space": given["space"].replace(old, new, 1)}) for old, new in odd]
+    assert verdicts(bodies(beyond), tmp_path) == ["not covered"] * len(odd)
 
 
 def fake(folder: Path, code: int, said: str, monkeypatch: pytest.MonkeyPatch) -> None:

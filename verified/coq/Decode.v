@@ -1172,18 +1172,13 @@ Definition slack_fits (c : certificate) (m : meaning) : bool :=
   | Floats f => Rounding.slack_ok c f
   end.
 
-Definition at_an_edge : string := "a witness too near to an edge".
-
 Definition verdict_on (j : json) : result (certificate * meaning) :=
   take (c, means) from decode j;
   need question_ok (asked c) or "question: not well formed";
-  take _ from if slack_fits c means then Fine tt
-              else if match means with Real => false | Floats f => Rounding.slack_undecided c f end
-              then need covers c or "proof: it does not close all parts"; Beyond_ at_an_edge
-              else Wrong "question.slack: it must be 0, or what rounding may do and explains";
+  need slack_fits c means or "question.slack: it must be 0, or what rounding may do and explains";
   take _ from if claim_ok c then Fine tt
               else if undecided c
-              then need covers c or "proof: it does not close all parts"; Beyond_ at_an_edge
+              then need covers c or "proof: it does not close all parts"; Beyond_ "a witness too near to an edge"
               else Wrong "claim: the witness or the numbers do not hold";
   need covers c or "proof: it does not close all parts";
   Fine (c, means).
@@ -1196,8 +1191,7 @@ Theorem verdict_checked j c m : verdict_on j = Fine (c, m) ->
 Proof.
   unfold verdict_on, check. destruct (decode j) as [[d n]| |]; cbn [bind]; try discriminate.
   destruct (question_ok (asked d)) eqn:Q; try discriminate.
-  destruct (slack_fits d n) eqn:S.
-  2:{ destruct (match n with Real => _ | Floats _ => _ end); [destruct (covers d)|]; discriminate. }
+  destruct (slack_fits d n) eqn:S; try discriminate.
   destruct (claim_ok d) eqn:C.
   2:{ destruct (undecided d); [destruct (covers d)|]; discriminate. }
   destruct (covers d) eqn:V; try discriminate.

@@ -25,7 +25,7 @@ Definition slope_at (f : smooth) (x : Z) (up : bool) : option Z :=
 Definition grid_of (z : Q) (up : bool) : Z :=
   if up then Qceiling (z * inject_Z one) else Qfloor (z * inject_Z one).
 
-Definition in_reach (z : Q) : bool := Qle_bool (Qabs z) (pow2 1024).
+Definition in_reach (z : Q) : bool := negb (Qle_bool (pow2 1024) (Qabs z)).
 
 (** What no faithful function is below from z on, and above up to z.  Beyond 16 the law's sums are no
     longer formed: less than 2^-160 is missing to 1. *)

@@ -399,20 +399,6 @@ Definition needs_slack (q : question) (x : point) : bool :=
 
 (** What is asked of the slack of a certificate in floats. *)
 
-(** Whether it may be that the witness does not need it, which is not known. *)
-
-Definition slack_undecided (c : certificate) (f : floats) : bool :=
-  let q := asked c in
-  match claimed c, slack_bounds q f, spots (prog q) (witness c) with
-  | Infeasible, _, _ => false
-  | _, Some (least, _), Some zs =>
-      Qle_bool least (slack q) &&
-      forallb (fun row => perhaps (not_above (prog q) (witness c) zs) (fst row) (snd row))
-              (target_rows (prog q) (goal q) 0)
-  | _, Some (least, _), None => Qle_bool least (slack q)
-  | _, None, _ => false
-  end.
-
 Definition slack_ok (c : certificate) (f : floats) : bool :=
   let q := asked c in
   match slack_bounds q f with

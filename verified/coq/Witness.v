@@ -49,7 +49,7 @@ Definition entry_between (p : program) (x : point) (zs : spans) (e : entry) : be
   | Image _ f => form_between p x zs f
   | Product i m =>
       match nth_error zs i, nth_error zs m with
-      | Some u, Some v => extreme (map (fun c => fst c * snd c) (corners (Nat.eqb i m) u v 0))
+      | Some u, Some v => extreme (map (fun c => fst c * snd c) (corners false u v 0))
       | _, _ => None
       end
   end.
@@ -129,8 +129,7 @@ Proof.
   destruct (nth_error known i) as [[a b]|] eqn:Ei; [|exact I].
   destruct (nth_error known m) as [[l h]|] eqn:Em; [|exact I].
   destruct (K i a b Ei) as [A1 A2]. destruct (K m l h Em) as [L1 L2].
-  apply product_lies; try assumption.
-  intro H. apply Nat.eqb_eq in H. subst. reflexivity.
+  apply product_lies; try assumption. discriminate.
 Qed.
 
 Lemma not_above_holds f w : not_above p x known f = Some w -> worth v f <= w.

@@ -85,9 +85,11 @@ let is_odd name =
   let at i = if i < String.length name then name.[i] else ' ' in
   let odd i =
     match (at i, at (i + 1), at (i + 2)) with
-    | ('\000' .. '\031' | '\127'), _, _
+    | ('\000' .. '\031' | '\127' | '\\'), _, _
     | '\xc2', '\x80' .. '\x9f', _
     | '\xe2', '\x80', ('\x8e' | '\x8f' | '\xa8' .. '\xae')
+    | '\xd8', '\x9c', _
+    | '\xef', '\xbb', '\xbf'
     | '\xe2', '\x81', '\xa6' .. '\xa9' -> true
     | _ -> false
   in
@@ -96,14 +98,15 @@ let is_odd name =
 let said path (code, verdict, why) =
   let name = if is_odd path then String.escaped path else path in
   Printf.printf "%s: %s\n%!" name verdict;
-  if why <> "" then Printf.eprintf "%s: %s\n%!" name why;
+  (try if why <> "" then Printf.eprintf "%s: %s\n%!" name why with Sys_error _ -> ());
   code
 
+(* Nothing is left to be written when a process ends; flushing a stderr that is closed would raise. *)
 let in_a_process path =
   flush stdout;
   let parent = Unix.getpid () in
   match Unix.fork () with
-  | 0 -> exit (said path (judge parent path))
+  | 0 -> Unix._exit (said path (judge parent path))
   | child -> (
       match snd (Unix.waitpid [] child) with
       | Unix.WEXITED code when code <= counted -> code
@@ -134,6 +137,6 @@ let () =
   let count = List.length (List.filter (fun code -> code = counted) codes) in
   (match !beyond with
   | Some r ->
-      Printf.printf "nothing is as near as %s: %d of %d\n" (Nums.q_to_string r) count (List.length codes)
+      Printf.printf "nothing is as near as %s: %d of %d\n%!" (Nums.q_to_string r) count (List.length codes)
   | None -> ());
-  exit (List.fold_left (fun worst code -> max worst (if code = counted then 0 else code)) 0 codes)
+  Unix._exit (List.fold_left (fun worst code -> max worst (if code = counted then 0 else code)) 0 codes)

@@ -62,10 +62,19 @@ let dots u =
 let most = 1 lsl 20 (* units of the text *)
 let most_entries = 40 (* of a table; all that are known are fewer *)
 
-(* The entries of the text, and those of each [[feature]].  Floats are {"float": text}. *)
+(* Characters, as Python counts them. *)
+let length u =
+  let add (count, last) c =
+    ((if c land 0xfc00 = 0xdc00 && last land 0xfc00 = 0xd800 then count else count + 1), c)
+  in
+  fst (Array.fold_left add (0, 0) u)
+
+let a_float = "." (* what no entry is named: its value is the text of a float *)
+
+(* The entries of the text, and those of each [[feature]]. *)
 let read s =
   let u = units s and at = ref 0 in
-  need (Array.length u <= most && dots u <= 1_000_000_000) "space: too long";
+  need (length u <= most && dots u <= 1_000_000_000) "space: too long";
   let peek k = if !at + k < Array.length u then u.(!at + k) else -1 in
   let is c = peek 0 = Char.code c in
   let skip c = if is c then incr at else unread ("no " ^ String.make 1 c) in
@@ -156,7 +165,7 @@ let read s =
       | word when is_whole word -> JInt (Whole.of_string word)
       | word when String.length word > 1 && word.[0] = '-' && is_whole (String.sub word 1 (String.length word - 1)) ->
           JInt (Whole.of_string word)
-      | word -> if word = "" then unread "a value"; ignore (decimal word); JObj [ ("float", JStr word) ]
+      | word -> if word = "" then unread "a value"; ignore (decimal word); JObj [ (a_float, JStr word) ]
   and entry depth found =
     let name = run is_bare in
     blanks false;
@@ -205,24 +214,31 @@ let written t =
   in
   if from = 1 then Ratio.neg size else size
 
-let exact = function
+(* Of weights and steps it is the decimal that Python prints of the double; others are not read. *)
+let printed t =
+  let x = float_of_string t in
+  let texts = List.map (fun digits -> Printf.sprintf "%.*g" digits x) [ 15; 16; 17 ] in
+  let shortest = List.find (fun text -> float_of_string text = x) texts in
+  if not (Ratio.equal (decimal t) (decimal shortest)) then unread "a number";
+  decimal t
+
+let number_by of_float = function
   | JInt z -> written (Nums.to_string z)
   | JStr t -> written t
-  | JObj [ ("float", JStr t) ] -> decimal t
+  | JObj [ (name, JStr t) ] when name = a_float -> of_float t
   | _ -> raise (Differs "space: no number")
 
-let double j =
-  let x = exact j in
-  match j with
-  | JObj _ ->
-      let x = fl Bytes8 x in
+let exact = number_by printed
+
+let double =
+  number_by (fun t ->
+      let x = fl Bytes8 (decimal t) in
       if not (is_finite Bytes8 x) then unread "a number";
-      x
-  | _ -> x
+      x)
 
 let label = function
   | JObj [ ("missing", JBool true) ] -> KNull
-  | JObj _ as j -> KFloat (double j)
+  | JObj [ (name, _) ] as j when name = a_float -> KFloat (double j)
   | (JStr _ | JInt _ | JBool _) as j -> ( match key_of_label j with Fine k -> k | _ -> unread "a label")
   | _ -> unread "a label"
 
@@ -276,8 +292,13 @@ let require_same j =
   match (at "space" j, at "features" j, factual) with
   | Some (JStr text), Some (JList features), Some (JList factual) ->
       let top, given = read text in
+      if List.mem_assoc "feature" top then unread "features";
       need (List.for_all (fun (name, _) -> List.mem name [ "version"; "columns"; "tables" ]) top) "space: an unknown entry";
-      need (List.mem (List.assoc_opt "version" top) [ None; Some (JInt Whole.one); Some (JStr "1") ]) "space: another version";
+      (match List.assoc_opt "version" top with
+      | None -> ()
+      | Some (JInt v) -> need (v = Whole.one) "space: another version"
+      | Some (JStr v) -> need (v = "1") "space: another version"
+      | Some _ -> unread "a version");
       need (List.length given = List.length features) "space: not one entry for each feature";
       List.iter2
         (fun given (own, factual) ->
