@@ -22,6 +22,7 @@ PAPERS = {
     "l2c": "Vo et al. 2023: learned diverse generation",
     "copa": "Bui et al. 2022: plans that survive retraining",
 }
+CARLA = ("adult", "compas", "heloc", "credit")
 QUICK = {
     "mace": [
         "mace.py --people 3 --bisected 1 --reference-seconds 10",
@@ -35,8 +36,9 @@ QUICK = {
         "eicfx.py --part acquisition --seeds 1",
     ],
     "ceocl": [
-        "criteria.py --ways plain,hull --dice 0 --people 1 --seconds 2 --data adult,heloc",
-        "criteria.py --part settings --ways plain --dice 0 --people 1 --seconds 2 --data adult",
+        "criteria_tables.py --data adult --ways plain,hull --people 1 --seconds 2",
+        "criteria_tables.py --data heloc --ways plain,hull --people 1 --seconds 2",
+        "criteria_tables.py --data adult --part settings --ways plain --people 1 --seconds 2",
         "criteria.py --part diverse --seconds 2 --people 1",
         "criteria.py --part baselines --seconds 2 --people 2",
         "hulls.py --data compas --people 2 --seconds 2", "case_study.py --seconds 2",
@@ -70,8 +72,9 @@ FULL = {
         "eicfx.py --part acquisition --seeds 3", "eicfx.py --part shared", "eicfx.py --part speed",
     ],
     "ceocl": [
-        "criteria.py --ways plain,free,hull,dice --seconds 3",
-        "criteria.py --part settings --ways plain,free,hull --dice 0 --seconds 3",
+        *(f"criteria_tables.py --data {data}" for data in CARLA),
+        *(f"criteria_tables.py --data {data} --part settings --ways plain,free,hull"
+          for data in CARLA),
         "criteria.py --part diverse --seconds 3", "criteria.py --part hull",
         "criteria.py --part baselines --seconds 3", "hulls.py", "case_study.py",
     ],

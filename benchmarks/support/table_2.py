@@ -124,4 +124,13 @@ def paper_rows(name: str) -> Iterator[list[str]]:
         yield [name, f"paper: {who}", "30", "", *as_text(cells), ""]
 
 
-__all__ = ["HEAD", "Encoded", "as_text", "classical_rows", "measured", "paper_rows"]
+__all__ = [
+    "HEAD",
+    "PAPER",
+    "Cell",
+    "Encoded",
+    "as_text",
+    "classical_rows",
+    "measured",
+    "paper_rows",
+]
