@@ -5,7 +5,7 @@
 ``honest``: random models and questions (``honest.py``), and small programs with a proof by
 splitting (the tests'); how many of each kind both accept.  ``mutants``: these changed in one place,
 at random; the line of each verdict has to be the same, byte for byte, unless the Python checker has
-a limit there.
+a limit there.  Where features were changed, every second time the space says the same as they do.
 ``speed``: Adult, processor seconds of both on the same files.
 """
 
@@ -38,6 +38,7 @@ from cfxc.certificates.auditing.policy import require_same
 from cfxc.errors import CfxcError
 from tests.certificates.false_certificates import draw_honest
 from tests.certificates.mutants import at, paths, rehashed, variants, with_value
+from tests.certificates.written import space_of
 
 TOOL = shutil.which("cfxc-verified") or "verified/cfxc-verified"
 AT_ONCE = 250  # files for one call
@@ -138,7 +139,18 @@ def changed(honest: list[Any], count: int, rng: Random) -> Iterator[Any]:
         options = list(variants(at(honest[i], path)))
         if options:
             made += 1
-            yield rehashed(with_value(honest[i], path, rng.choice(options)))
+            mutant = with_value(honest[i], path, rng.choice(options))
+            if path[:1] == ("features",) and rng.random() < 0.5:
+                mutant = _of_one_mind(mutant)
+            yield rehashed(mutant)
+
+
+def _of_one_mind(content: Any) -> Any:
+    """The same with a space that says of features what they do, if one can be written."""
+    try:
+        return {**content, "space": space_of(content["features"])}
+    except (*checker.ODD, checker.Rejected):
+        return content
 
 
 def verdicts(options: Namespace) -> list[Table]:

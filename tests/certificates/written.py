@@ -6,6 +6,7 @@ import json
 from fractions import Fraction
 from typing import Any
 
+from cfxc.certificates.checker import number as number_of
 from tests.certificates.mutants import rehashed
 
 F = Fraction
@@ -17,15 +18,15 @@ def space_of(features: list[Content]) -> str:
     lines = []
     for feature in features:
         lines += ["[[feature]]", f"name = {toml(feature['name'])}", f'kind = "{feature["kind"]}"']
-        lines += [f'action = "{feature["action"]}"', f'weight = "{feature["weight"]}"']
+        lines += [f'action = "{feature["action"]}"', f'weight = "{number_of(feature["weight"])}"']
         if feature["labels"]:
             lines.append(f"labels = [{', '.join(map(toml, feature['labels']))}]")
             continue
-        lines += [f'{end} = "{feature[end]}"' for end in ("lower", "upper")]
-        lines += ['missing = "free"'] * ("absent" in feature)
-        lines += ["missing = true"] * (feature.get("missing") is True)
+        lines += [f'{end} = "{number_of(feature[end])}"' for end in ("lower", "upper")]
+        gap = ["missing = true"] * (feature.get("missing") is True)
+        lines += ['missing = "free"'] if "absent" in feature else gap
         if feature["step"] is not None and feature["kind"] != "integer":
-            lines.append(f'resolution = "{feature["step"]}"')
+            lines.append(f'resolution = "{number_of(feature["step"])}"')
     return "\n".join(lines)
 
 
@@ -33,7 +34,7 @@ def toml(value: Any) -> str:
     """A label in TOML."""
     if value is None:
         return "{missing = true}"
-    return repr(float(F(value["float"]))) if isinstance(value, dict) else json.dumps(value)
+    return repr(float(number_of(value["float"]))) if isinstance(value, dict) else json.dumps(value)
 
 
 def text_of(content: Content, point: Any) -> list[Any]:
