@@ -33,7 +33,7 @@ QUICK = {
         "eicfx.py --part adult --people 5 --seeds 1 --evaluations 30 --jobs 2",
         "eicfx.py --part taxi --seeds 1 --taxi-budget 40",
         "eicfx.py --part functions --seeds 1 --jobs 2",
-        "eicfx.py --part acquisition --seeds 1",
+        "eicfx.py --part acquisition --seeds 1", "eicfx_people.py --people 2 --seeds 1",
     ],
     "ceocl": [
         "criteria_tables.py --data adult --ways plain,hull --people 1 --seconds 2",
@@ -70,6 +70,7 @@ FULL = {
     "eicfx": [
         "eicfx.py --part adult", "eicfx.py --part taxi", "eicfx.py --part functions",
         "eicfx.py --part acquisition --seeds 3", "eicfx.py --part shared", "eicfx.py --part speed",
+        "eicfx_people.py",
     ],
     "ceocl": [
         *(f"criteria_tables.py --data {data}" for data in CARLA),
