@@ -37,6 +37,8 @@ let told (c, means) =
 
 let seconds = ref 600.0
 let most_words = 4_000_000_000 / (Sys.word_size / 8)
+let usual = Gc.get ()
+let lazily = { usual with space_overhead = 1000 } (* nearly all that is read is kept *)
 let up = Sys.sigprof
 
 let decided path =
@@ -53,17 +55,23 @@ let decided path =
     | other -> other
 
 let limited parent f =
+  let busy = ref true in
   let watch _ =
     if Unix.getppid () <> parent then exit 2;
-    if (Gc.quick_stat ()).Gc.heap_words > most_words then raise Out_of_memory
+    let words = (Gc.quick_stat ()).heap_words in
+    if words > most_words / 8 then Gc.set usual;
+    if words > most_words && !busy then raise Out_of_memory
   in
+  Gc.set lazily;
   let each at = { Unix.it_interval = at; it_value = at } in
   Sys.set_signal up Sys.Signal_default;
   ignore (Unix.sigprocmask Unix.SIG_UNBLOCK [ up; Sys.sigvtalrm ]);
   ignore (Unix.setitimer Unix.ITIMER_PROF (each !seconds));
   Sys.set_signal Sys.sigvtalrm (Sys.Signal_handle watch);
   ignore (Unix.setitimer Unix.ITIMER_VIRTUAL (each 0.1));
-  f ()
+  match f () with
+  | found -> busy := false; found
+  | exception error -> busy := false; raise error
 
 let beyond = ref None
 let counted = 3 (* the exit code of a process whose file is accepted, and counts *)
