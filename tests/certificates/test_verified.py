@@ -7,6 +7,7 @@ import math
 import os
 import shutil
 import subprocess
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import islice
@@ -29,7 +30,7 @@ from tests.certificates.hostile_files import FAMILIES, Body
 from tests.certificates.mutants import mutants, rehashed
 from tests.certificates.samples import SAMPLES, answered
 from tests.certificates.test_smooth import CUT, asking, claimed
-from tests.certificates.written import number, question
+from tests.certificates.written import NOWHERE, certificate, number, question
 
 TOOL = shutil.which("cfxc-verified")
 there = pytest.mark.skipif(TOOL is None, reason="cfxc-verified is not on PATH: make verified")
@@ -91,8 +92,8 @@ def test_people_are_counted(tmp_path: Path) -> None:
     certificates = [answered(name).certificate for name in ("forest", "infeasible")]
     paths = [tmp_path / f"{i}.json" for i in range(3)]
     bound = checker.check(certificates[0].to_dict()).bound
-    for path, certificate in zip(paths, certificates, strict=False):
-        certificate.save(path)
+    for path, one in zip(paths, certificates, strict=False):
+        one.save(path)
     paths[2].write_text("{}")
     for radius, count in ((bound / 2, 2), (bound, 1)):
         order = [str(TOOL), "--beyond", str(radius), *map(str, paths)]
@@ -241,8 +242,41 @@ def test_the_space_is_that_of_the_features(tmp_path: Path) -> None:
     more = ("1e390", "0.25000000000000000000000001")
     odd = [('"free"', "'free'"), *(('"0.25"', number) for number in more)]
     odd += [("version = 1", f"version = {version}") for version in ("true", "9" * 5000)]
+    many = ", ".join(f"k{i} = 1" for i in range(41))
+    odd.append(("version = 1", f"version = 1\ntables = {{{many}}}"))
     beyond = [rehashed({**given, "space": given["space"].replace(old, new, 1)}) for old, new in odd]
     assert verdicts(bodies(beyond), tmp_path) == ["not covered"] * len(odd)
+
+
+@there
+def test_weights_are_the_decimals_that_python_prints(tmp_path: Path) -> None:
+    """Of a double several are nearest to it; one that Python does not print is another weight."""
+    doubles = [2.0**k for k in range(-60, 91)] + [
+        0.1,
+        2 / 3,
+        5e-324,
+        2.0**-1070,
+        1e22,
+        3 * 2.0**-24,
+    ]
+    made = []
+    for x in doubles:
+        for text in {f"{x:.{digits}g}" for digits in (15, 16, 17)} | {repr(x)}:
+            if "." not in text and "e" not in text:
+                continue  # an integer
+            feature, own = number("n", 0, 0, 10, weight=str(Fraction(text)))
+            asked = question([(feature, own)], [[[["x", 0], "1"], [["one", 0], "-3"]]])
+            content = certificate(asked, NOWHERE | {"radius": "0"}, "feasible", distance="4/5",
+                                  witness=["8"])  # fmt: skip
+            weight = f'"{Fraction(text)}"'
+            space = content["space"].replace(f"weight = {weight}", f"weight = {text}")
+            assert space != content["space"]
+            made.append(rehashed({**content, "space": space}))
+    found = Counter(zip(map(expected, made), verdicts(bodies(made), tmp_path), strict=True))
+    assert found.keys() == {
+        ("accepted", "accepted"), ("accepted", "not covered"), ("rejected", "not covered"),
+    }  # fmt: skip
+    assert found["accepted", "accepted"] > found["accepted", "not covered"]
 
 
 def fake(folder: Path, code: int, said: str, monkeypatch: pytest.MonkeyPatch) -> None:

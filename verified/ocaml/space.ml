@@ -170,7 +170,7 @@ let read s =
     let name = run is_bare in
     blanks false;
     if name = "" || List.mem_assoc name found then unread "an entry";
-    need (List.length found < most_entries) "space: an unknown entry";
+    if List.length found >= most_entries then unread "many entries";
     skip '='; blanks false;
     (name, value depth) :: found
   in
@@ -214,11 +214,16 @@ let written t =
   in
   if from = 1 then Ratio.neg size else size
 
-(* Of weights and steps it is the decimal that Python prints of the double; others are not read. *)
+(* Of weights and steps it is the decimal that Python prints of the double, the shortest; one that
+   differs from it is not read, nor where the nearest of so many digits need not be that: subnormal
+   numbers, and powers of two, below which doubles lie closer. *)
 let printed t =
   let x = float_of_string t in
-  let texts = List.map (fun digits -> Printf.sprintf "%.*g" digits x) [ 15; 16; 17 ] in
-  let shortest = List.find (fun text -> float_of_string text = x) texts in
+  let is_same text = float_of_string text = x in
+  let shorter = List.filter is_same [ Printf.sprintf "%.15g" x; Printf.sprintf "%.16g" x ] in
+  let is_subnormal = x <> 0.0 && abs_float x < min_float in
+  if is_subnormal || (shorter = [] && abs_float (fst (frexp x)) = 0.5) then unread "a number";
+  let shortest = match shorter with text :: _ -> text | [] -> Printf.sprintf "%.17g" x in
   if not (Ratio.equal (decimal t) (decimal shortest)) then unread "a number";
   decimal t
 
