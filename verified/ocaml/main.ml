@@ -55,12 +55,11 @@ let decided path =
     | other -> other
 
 let limited parent f =
-  let busy = ref true in
   let watch _ =
     if Unix.getppid () <> parent then exit 2;
     let words = (Gc.quick_stat ()).heap_words in
     if words > most_words / 8 then Gc.set usual;
-    if words > most_words && !busy then raise Out_of_memory
+    if words > most_words then raise Out_of_memory
   in
   Gc.set lazily;
   let each at = { Unix.it_interval = at; it_value = at } in
@@ -69,18 +68,19 @@ let limited parent f =
   ignore (Unix.setitimer Unix.ITIMER_PROF (each !seconds));
   Sys.set_signal Sys.sigvtalrm (Sys.Signal_handle watch);
   ignore (Unix.setitimer Unix.ITIMER_VIRTUAL (each 0.1));
-  match f () with
-  | found -> busy := false; found
-  | exception error -> busy := false; raise error
+  Fun.protect f ~finally:(fun () ->
+      Sys.set_signal Sys.sigvtalrm Sys.Signal_ignore;
+      ignore (Unix.setitimer Unix.ITIMER_PROF (each 0.0)))
 
 let beyond = ref None
 let counted = 3 (* the exit code of a process whose file is accepted, and counts *)
 
-let judge parent path =
-  match limited parent (fun () -> decided path) with
+let judge path =
+  match decided path with
   | Fine c ->
+      let line = "accepted: " ^ told c in
       let counts = match !beyond with Some r -> is_beyond r (fst c) | None -> false in
-      ((if counts then counted else 0), "accepted: " ^ told c, "")
+      ((if counts then counted else 0), line, "")
   | Wrong why -> (1, "rejected", why)
   | Beyond_ why -> (2, "not covered", why)
   | exception Json.Malformed why -> (1, "rejected", why)
@@ -109,18 +109,22 @@ let said path (code, verdict, why) =
   (try if why <> "" then Printf.eprintf "%s: %s\n%!" name why with Sys_error _ -> ());
   code
 
-(* Nothing is left to be written when a process ends; flushing a stderr that is closed would raise. *)
+let overrun = (2, "not covered", "it takes more than there is")
+
+(* A process has no limits any more when it says its verdict, and nothing is left to be written when
+   it ends: flushing a stderr that is closed would raise. *)
 let in_a_process path =
   flush stdout;
   let parent = Unix.getpid () in
   match Unix.fork () with
-  | 0 -> Unix._exit (said path (judge parent path))
+  | exception Unix.Unix_error _ -> said path overrun
+  | 0 -> Unix._exit (said path (try limited parent (fun () -> judge path) with _ -> overrun))
   | child -> (
       match snd (Unix.waitpid [] child) with
       | Unix.WEXITED code when code <= counted -> code
       | Unix.WSIGNALED signal when signal = up ->
           said path (2, "not covered", Printf.sprintf "it takes more than %g seconds" !seconds)
-      | _ -> said path (2, "not covered", "it takes more than there is"))
+      | _ -> said path overrun)
 
 let rec files_of = function
   | "--seconds" :: s :: rest when Option.fold ~none:false ~some:(fun s -> s > 0.0 && s < 1e9) (float_of_string_opt s) ->
