@@ -3,7 +3,8 @@
     What is trusted besides Coq's extraction: the realizers in ocaml/nums.ml (numbers of Zarith),
     and natural numbers as machine integers, which count what is in a file. *)
 
-(* Whole names, so that they can only be those of Coq's library: `make check` looks. *)
+(* Whole names: of Coq's library all but pow2.  No other file replaces anything; `make check` looks,
+   and has the hash of this one as it was reviewed. *)
 From Coq Require Extraction.
 From Coq Require Import ExtrOcamlBasic ExtrOcamlNatInt ExtrOcamlNativeString.
 From Coq Require Import String Ascii QArith Qabs Qminmax Qround ZArith List.

@@ -33,7 +33,8 @@ let told (c, means) =
   | Infeasible -> "infeasible: there is no counterfactual"
 
 (* Each file is decided by a process of its own, which ends itself where it would take too much
-   memory, and which the system ends, in whatever it does, when its processor time is up. *)
+   memory, and which the system ends, in whatever it does, when its processor time is up.  It sends
+   its verdict, whole or not at all, to the one process that writes. *)
 
 let seconds = ref 600.0
 let most_words = 4_000_000_000 / (Sys.word_size / 8)
@@ -68,12 +69,10 @@ let limited parent f =
   ignore (Unix.setitimer Unix.ITIMER_PROF (each !seconds));
   Sys.set_signal Sys.sigvtalrm (Sys.Signal_handle watch);
   ignore (Unix.setitimer Unix.ITIMER_VIRTUAL (each 0.1));
-  Fun.protect f ~finally:(fun () ->
-      Sys.set_signal Sys.sigvtalrm Sys.Signal_ignore;
-      ignore (Unix.setitimer Unix.ITIMER_PROF (each 0.0)))
+  f ()
 
 let beyond = ref None
-let counted = 3 (* the exit code of a process whose file is accepted, and counts *)
+let counted = 3 (* the code of a file that is accepted, and counts *)
 
 let judge path =
   match decided path with
@@ -106,25 +105,43 @@ let is_odd name =
 let said path (code, verdict, why) =
   let name = if is_odd path then String.escaped path else path in
   Printf.printf "%s: %s\n%!" name verdict;
-  (try if why <> "" then Printf.eprintf "%s: %s\n%!" name why with Sys_error _ -> ());
+  (try if why <> "" then Printf.eprintf "%s: %s\n%!" name why with _ -> ());
   code
 
 let overrun = (2, "not covered", "it takes more than there is")
 
-(* A process has no limits any more when it says its verdict, and nothing is left to be written when
-   it ends: flushing a stderr that is closed would raise. *)
+let sent writer (verdict : int * string * string) =
+  let channel = Unix.out_channel_of_descr writer in
+  Marshal.to_channel channel verdict [];
+  flush channel
+
+let received reader : (int * string * string) option =
+  let channel = Unix.in_channel_of_descr reader in
+  let verdict = try Some (Marshal.from_channel channel) with _ -> None in
+  close_in channel;
+  verdict
+
 let in_a_process path =
   flush stdout;
-  let parent = Unix.getpid () in
+  let parent = Unix.getpid () and reader, writer = Unix.pipe () in
   match Unix.fork () with
-  | exception Unix.Unix_error _ -> said path overrun
-  | 0 -> Unix._exit (said path (try limited parent (fun () -> judge path) with _ -> overrun))
-  | child -> (
-      match snd (Unix.waitpid [] child) with
-      | Unix.WEXITED code when code <= counted -> code
-      | Unix.WSIGNALED signal when signal = up ->
-          said path (2, "not covered", Printf.sprintf "it takes more than %g seconds" !seconds)
-      | _ -> said path overrun)
+  | exception Unix.Unix_error _ ->
+      List.iter Unix.close [ reader; writer ];
+      said path overrun
+  | 0 ->
+      Unix.close reader;
+      sent writer (try limited parent (fun () -> judge path) with _ -> overrun);
+      Unix._exit 0
+  | child ->
+      Unix.close writer;
+      let verdict = received reader in
+      let status = snd (Unix.waitpid [] child) in
+      said path
+        (match (verdict, status) with
+        | Some verdict, _ -> verdict
+        | None, Unix.WSIGNALED signal when signal = up ->
+            (2, "not covered", Printf.sprintf "it takes more than %g seconds" !seconds)
+        | None, _ -> overrun)
 
 let rec files_of = function
   | "--seconds" :: s :: rest when Option.fold ~none:false ~some:(fun s -> s > 0.0 && s < 1e9) (float_of_string_opt s) ->
@@ -140,6 +157,7 @@ let rec files_of = function
 
 let () =
   Sys.set_signal Sys.sigchld Sys.Signal_default;
+  Sys.set_signal Sys.sigpipe Sys.Signal_ignore;
   let files = files_of (List.tl (Array.to_list Sys.argv)) in
   if files = [] || List.exists (fun f -> String.length f > 1 && f.[0] = '-') files then begin
     prerr_endline "usage: cfxc-verified [--seconds S] [--beyond R, such as 1/10] FILE...";
