@@ -123,25 +123,29 @@ let received reader : (int * string * string) option =
 
 let in_a_process path =
   flush stdout;
-  let parent = Unix.getpid () and reader, writer = Unix.pipe () in
-  match Unix.fork () with
-  | exception Unix.Unix_error _ ->
-      List.iter Unix.close [ reader; writer ];
-      said path overrun
-  | 0 ->
-      Unix.close reader;
-      sent writer (try limited parent (fun () -> judge path) with _ -> overrun);
-      Unix._exit 0
-  | child ->
-      Unix.close writer;
-      let verdict = received reader in
-      let status = snd (Unix.waitpid [] child) in
-      said path
-        (match (verdict, status) with
-        | Some verdict, _ -> verdict
-        | None, Unix.WSIGNALED signal when signal = up ->
-            (2, "not covered", Printf.sprintf "it takes more than %g seconds" !seconds)
-        | None, _ -> overrun)
+  let parent = Unix.getpid () in
+  let decide reader writer =
+    Unix.close reader;
+    sent writer (try limited parent (fun () -> judge path) with _ -> overrun);
+    Unix._exit 0
+  in
+  let awaited child reader writer =
+    Unix.close writer;
+    let verdict = received reader in
+    match (verdict, snd (Unix.waitpid [] child)) with
+    | Some verdict, _ -> verdict
+    | None, Unix.WSIGNALED signal when signal = up ->
+        (2, "not covered", Printf.sprintf "it takes more than %g seconds" !seconds)
+    | None, _ -> overrun
+  in
+  said path
+    (match Unix.pipe () with
+    | exception Unix.Unix_error _ -> overrun
+    | reader, writer -> (
+        match Unix.fork () with
+        | exception Unix.Unix_error _ -> List.iter Unix.close [ reader; writer ]; overrun
+        | 0 -> decide reader writer
+        | child -> awaited child reader writer))
 
 let rec files_of = function
   | "--seconds" :: s :: rest when Option.fold ~none:false ~some:(fun s -> s > 0.0 && s < 1e9) (float_of_string_opt s) ->
