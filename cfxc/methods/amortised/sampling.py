@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -347,11 +347,13 @@ class Drawing:
         """Take back changes picked at random where there are too many, in place."""
         for most, counted in self.caps:
             moved = (chosen != own[:, None]) & counted
-            if (moved.sum(axis=2) > most).any():
-                noise = np.where(moved, rng.random(moved.shape), 2.0)
-                rank = noise.argsort(axis=2).argsort(axis=2)
-                back = moved & (rank >= most)
-                np.copyto(chosen, own[:, None], where=back)
+            over = moved.sum(axis=2) > most
+            if over.any():
+                noise = np.where(moved, rng.random(moved.shape), 2.0)[over]
+                first = np.partition(noise, most, axis=1)[:, most : most + 1]
+                where, k = np.nonzero(moved[over] & (noise >= first))
+                at, draw = (place[where] for place in np.nonzero(over))
+                chosen[at, draw, k] = own[at, k]
 
     def seem_valid(self, instances: Codes, codes: Codes) -> Bools:
         """What the batch evaluator says of rows: target and constraints, in doubles."""
@@ -384,17 +386,17 @@ class Drawing:
 
 
 def distinct(instances: Codes, codes: Codes) -> Codes:
-    """The first place of each distinct pair of an instance and a row, sorted by instance."""
-    words: list[Codes] = []
-    sizes: Sequence[int] = (codes.max(axis=0, initial=0) + 1).tolist()
+    """A place of each distinct pair of an instance and a row, sorted by instance."""
+    words = list[Codes]()
     word, room = np.zeros(instances.size, np.int64), 1
-    for column, size in zip(codes.T, sizes, strict=True):
+    for column in (*codes.T[::-1], instances):
+        size = int(column.max(initial=0)) + 1
         if room * size >= 2**62:
             words.append(word)
             word, room = np.zeros(instances.size, np.int64), 1
-        word, room = word * size + column, room * size
-    keys = [*words, word, instances]
-    order = np.lexsort(keys)
+        word, room = word + room * column, room * size
+    keys = [*words, word]
+    order = np.lexsort(keys) if words else word.argsort()
     new = np.ones(order.size, dtype=bool)
     if order.size:
         new[1:] = np.any([key[order][1:] != key[order][:-1] for key in keys], axis=0)

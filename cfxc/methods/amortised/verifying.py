@@ -25,7 +25,7 @@ from ...space import FeatureSpace
 LEAST = 1e-3
 """A probability below this counts as this, where samples are judged: forests give 0, whose
 logarithm would drown what else there is to learn."""
-CHUNK = 1 << 15
+CHUNK = 1 << 12
 """Rows evaluated at once, so that what lies between stays in cache."""
 
 
