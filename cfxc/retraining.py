@@ -58,8 +58,13 @@ def retrained(
             lack it.
         CfxcError: the estimator cannot be compiled over the space.
     """
+    kind = type(estimator).__name__
     if not hasattr(estimator, "fit") or not hasattr(estimator, "get_params"):
-        raise DataTypeError(f"{type(estimator).__name__} is no estimator that can be cloned")
+        raise DataTypeError(f"{kind} is no estimator that can be cloned")
+    try:
+        clone(estimator)
+    except AttributeError as error:  # pickled by an older version
+        raise DataTypeError(f"this {kind} cannot be cloned: {error}") from error
     if not isinstance(as_pandas(X), pd.DataFrame):
         raise DataTypeError(f"X is a DataFrame with the space's columns, not {type(X).__name__}")
     if not isinstance(space, FeatureSpace):

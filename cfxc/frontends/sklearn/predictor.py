@@ -33,13 +33,29 @@ def _threads() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def _parameters(estimator: Estimator) -> Iterator[tuple[str, Any]]:
-    """The parameters of an estimator and of all in it; frozen ones hide theirs."""
-    for name, value in [("", estimator), *estimator.get_params(deep=True).items()]:
+def _parameters(estimator: Estimator, name: str = "") -> Iterator[tuple[str, Any]]:
+    """An estimator, and the parameters of it and of all in it, each under its own name.
+
+    Not by ``get_params``, which frozen ones answer for themselves alone, and which fails for a
+    model that an older scikit-learn pickled and that so lacks a newer parameter.
+    """
+    yield name, estimator
+    for key, value in vars(estimator).items():
+        if not key.startswith("_") and not key.endswith("_"):
+            yield from _held(key, value)
+    wrapper = WRAPPERS.get(type(estimator))
+    if wrapper is not None and (inside := wrapper.inside(estimator)) is not None:
+        yield from _parameters(inside)
+
+
+def _held(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, list | tuple):
+        for each in value:
+            yield from _held(name, each)
+    elif hasattr(value, "get_params") and not isinstance(value, type):
+        yield from _parameters(value, name)
+    else:
         yield name, value
-        wrapper = WRAPPERS.get(type(value))
-        if wrapper is not None and (inside := wrapper.inside(value)) is not None:
-            yield from _parameters(inside)
 
 
 class SklearnPredictor:
@@ -76,7 +92,7 @@ class SklearnPredictor:
         narrow = narrow or self.adds_singles
         members = [MODELS.get(type(value)) for _, value in _parameters(self.estimator)]
         narrow = narrow or any(entry is not None and entry.single for entry in members)
-        asked = [v for name, v in _parameters(self.estimator) if name.split("__")[-1] == "dtype"]
+        asked = [v for name, v in _parameters(self.estimator) if name == "dtype"]
         return SINGLE if narrow or any(each not in (None, np.float64) for each in asked) else DOUBLE
 
     @cached_property

@@ -30,8 +30,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 
-from cfxc import Probability, compile
-from cfxc.errors import UnsupportedError
+from cfxc import Probability, compile, retrained
+from cfxc.errors import DataTypeError, UnsupportedError
 from cfxc.frontends.sklearn import SklearnPredictor, lower
 from cfxc.ir import BatchEvaluator, Program, evaluate
 from cfxc.space import FeatureSpace
@@ -403,3 +403,16 @@ def test_questions_of_logistic_shares_over_their_sum(people: pd.DataFrame, targe
         else:
             with pytest.raises(UnsupportedError, match="voting='hard'"):
                 compiled.explain(row, target=other)
+
+
+def test_parameters_that_came_after_the_model_was_pickled(
+    people: pd.DataFrame, space: FeatureSpace, targets: Any
+) -> None:
+    model = make_pipeline(StandardScaler(), LogisticRegression())
+    model.fit(people[NUMBERS], targets["binary"])
+    vars(model).pop("transform_input")  # of scikit-learn 1.6
+    vars(model[1]).pop("l1_ratio")
+    compiled = compile(model, space.subset(NUMBERS))
+    assert compiled.explain(people[NUMBERS].iloc[[0]]).counterfactual is not None
+    with pytest.raises(DataTypeError, match=r"this Pipeline cannot be cloned: .*transform_input"):
+        retrained(model, people[NUMBERS], targets["binary"], 2, space=space.subset(NUMBERS))
