@@ -12,7 +12,7 @@ from benchmarks.support.report import HOME, Table, faults_of, write_section
 PAGES = sorted((HOME / "results").glob("*.md"))
 OLDER = {
     "certificates": ["certificates"],
-    "criteria": [f"criteria {part}" for part in ("tables", "settings", "authors")],
+    "criteria": [f"criteria {part}" for part in ("settings", "authors")],
     "l2c": [f"l2c {part}" for part in ("shifted", "seeds")],
     "mace": ["mace compared"],
     "multiplicity": ["multiplicity"],

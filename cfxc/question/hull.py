@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Any, Literal
 
 import numpy as np
@@ -169,11 +169,16 @@ class Hull:
     table: pd.DataFrame = field(repr=False)
     text: str = ""
 
+    @cached_property
+    def largest(self) -> float:
+        """The largest coordinate, in size."""
+        return float(np.abs(self.points).max())
+
     @property
     def reach(self) -> Fraction:
         """The most that ``||s||`` may be: ε and the tolerance, or more than coordinates differ."""
         if self.epsilon is None:
-            return 2 * Fraction(len(self.coordinates)) + Fraction(float(np.abs(self.points).max()))
+            return 2 * Fraction(len(self.coordinates)) + Fraction(self.largest)
         return self.epsilon + TOLERANCE
 
     @property
@@ -194,10 +199,10 @@ class Hull:
         away += (len(rows) + 8) * EPS * size  # what doubles lose on the way
         return Fraction(float(np.linalg.norm(away, NUMPY[self.norm])) * (1 + ROUNDING))
 
-    def support(self, normal: Floats) -> float:
-        """``max a·z`` over the hull without ε, rounded upward."""
-        most = float((self.points @ normal).max())
-        return most + ROUNDING * (1 + float(np.abs(normal).sum() * np.abs(self.points).max()))
+    def support(self, normal: Floats, along: Floats | None = None) -> float:
+        """``max a·z`` over the hull without ε, rounded upward; ``along``: a·z of each row."""
+        most = float((self.points @ normal if along is None else along).max())
+        return most + ROUNDING * (1 + float(np.abs(normal).sum()) * self.largest)
 
     def dual_norm(self, normal: Floats) -> float:
         """``max a·s`` over ``||s|| <= 1``, rounded upward."""

@@ -46,9 +46,9 @@ class Face:
     dual: float
 
     @staticmethod
-    def of(hull: Hull, normal: Floats) -> Face:
-        """The face of a hull that a direction points to."""
-        return Face(normal, hull.support(normal), hull.dual_norm(normal))
+    def of(hull: Hull, normal: Floats, along: Floats | None = None) -> Face:
+        """The face of a hull that a direction points to; ``along``: its product with each row."""
+        return Face(normal, hull.support(normal, along), hull.dual_norm(normal))
 
 
 class Pool:
@@ -70,15 +70,15 @@ class Pool:
         """Remember rows that carried a point."""
         self.rows = list(dict.fromkeys([*rows, *self.rows]))[:LARGEST]
 
-    def priced(self, normal: Floats, level: float, known: set[int]) -> list[int]:
+    @staticmethod
+    def priced(along: Floats, normal: Floats, level: float, known: set[int]) -> list[int]:
         """Rows that gain most beyond a level, and are not in yet."""
-        values = self.hull.points @ normal
         allowed = level + PRICED * (1 + float(np.abs(normal).sum()))
-        if values.max() <= allowed:
+        if along.max() <= allowed:
             return []
-        count = min(ENTERING, len(values) - 1)
-        best = np.argpartition(-values, count)[: count + 1]
-        return [i for i in best.tolist() if values[i] > allowed and i not in known]
+        count = min(ENTERING, len(along) - 1)
+        best = np.argpartition(-along, count)[: count + 1]
+        return [i for i in best.tolist() if along[i] > allowed and i not in known]
 
 
 @lru_cache(maxsize=8)
@@ -223,7 +223,9 @@ class HullProgram:
             values = np.array(solution.col_value, dtype=np.float64)
             duals = np.array(solution.row_dual, dtype=np.float64)[first : first + size + 1]
             objective = float(solver.getInfo().objective_function_value)
-            entering = self.pool.priced(duals[:-1], -float(duals[-1]), set(self.rows))
+            normal, level = duals[:-1], -float(duals[-1])
+            along = self.hull.points @ normal
+            entering = self.pool.priced(along, normal, level, set(self.rows))
             if entering:
                 self._enter(entering)
             added = self.hull.norm == "l2" and self._round(values)
@@ -232,7 +234,8 @@ class HullProgram:
             if not (entering or added) or now() >= deadline:
                 break
         costs = np.array(solution.col_dual, dtype=np.float64)[: self.count]
-        return self._found(values, duals[:-1], objective, not entering, costs)
+        face = Face.of(self.hull, normal, along)
+        return self._found(values, face, objective, not entering, costs)
 
     def _keep_inside(self, values: Floats) -> bool:
         """Make it cost more to lie outside of the hull; whether a solution did."""
@@ -254,14 +257,13 @@ class HullProgram:
         raise SolverError(f"HiGHS ended with '{solver.modelStatusToString(status)}'")
 
     def _found(
-        self, values: Floats, normal: Floats, objective: float, complete: bool, costs: Floats
+        self, values: Floats, face: Face, objective: float, complete: bool, costs: Floats
     ) -> Found:
         shares = values[self.over + 1 :]
         carriers = np.flatnonzero(shares > 0)
         rows = tuple(self.rows[i] for i in carriers.tolist())
         self.pool.learn(rows)
-        face = Face.of(self.hull, normal)
-        objective -= self._allowance(normal)
+        objective -= self._allowance(face.normal)
         return Found(values[: self.count], rows, shares[carriers], face, objective, complete, costs)
 
     def _allowance(self, normal: Floats) -> float:
@@ -311,14 +313,15 @@ def _nearest_square(hull: Hull, z: Floats) -> Found:
         shares, _ = nnls(system, np.append(np.zeros(z.size), 1.0))
         shares = shares / shares.sum()
         normal = -(moved @ shares)
-        entering = pool.priced(normal, float(normal @ (z - normal)), set(rows))
+        along = hull.points @ normal
+        entering = pool.priced(along, normal, float(normal @ (z - normal)), set(rows))
         kept = np.flatnonzero(shares > 0)
         if not entering:
             break
         rows = [*(rows[i] for i in kept.tolist()), *entering]
     carriers = tuple(rows[i] for i in kept.tolist())
     pool.learn(carriers)
-    return Found(z, carriers, shares[kept], Face.of(hull, normal))
+    return Found(z, carriers, shares[kept], Face.of(hull, normal, along))
 
 
 def slack_of(query: Query, point: Mapping[str, Any]) -> Fraction:

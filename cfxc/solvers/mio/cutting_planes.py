@@ -10,8 +10,9 @@ from typing import Any
 
 import highspy
 import numpy as np
+import pandas as pd
 
-from ...arrays import Floats
+from ...arrays import Bools, Floats
 from ...compiler.linear_programs import linear_solver, run_in_time
 from ...compiler.mixed_integer import Rounded, rounded
 from ...errors import CfxcError, SolverError
@@ -22,6 +23,7 @@ from ...stopping import now
 from ..base import Candidate, Deployed, verify
 from ..encoding.squares import Tangents
 from ..hulls import Face, HullProgram, nearest
+from ..rows import PointRows
 from .formulation import Formulation, Formulator, Square
 
 ROUNDS = 40
@@ -155,10 +157,11 @@ def is_cut_off(formulator: Formulator, point: Mapping[str, Any]) -> bool:
 def first_row(query: Query, deployed: Deployed, deadline: float) -> Candidate | None:
     """The nearest of the hull's rows that is a counterfactual."""
     (hull,) = query.hulls
-    away = np.abs(hull.points - vector_of(query, query.factual)).sum(axis=1)
-    away[~_admissible(query, hull)] = np.inf
-    for i in np.argsort(away, kind="stable").tolist():
-        if away[i] == np.inf or now() >= deadline:
+    fits = np.flatnonzero(_admissible(query, hull))
+    fits = fits[_kept(query, hull.table.iloc[fits])]
+    away = np.abs(hull.points[fits] - vector_of(query, query.factual)).sum(axis=1)
+    for i in fits[np.argsort(away, kind="stable")].tolist():
+        if now() >= deadline:
             break
         try:
             point = query.space.encode_row(hull.table.iloc[[i]], extra="ignore")
@@ -207,6 +210,16 @@ def _admissible(query: Query, hull: Hull) -> Any:
         low, high = each.ends(domain)
         fits &= (column >= low - ROUNDING) & (column <= high + ROUNDING)
     return fits
+
+
+def _kept(query: Query, rows: pd.DataFrame) -> Bools:
+    """Which rows keep to the constraints, to within rounding; all, where one cannot be read."""
+    try:
+        columns = query.space.encode_frame(rows, extra="ignore", check_range=False)
+    except CfxcError:
+        return np.ones(len(rows), np.bool_)
+    codes = np.column_stack([columns[domain.name] for domain in query.domains])
+    return PointRows(query.rules).kept(codes.astype(np.float64))
 
 
 def add_face(formulator: Formulator, face: Face) -> bool:
