@@ -13,7 +13,7 @@ PAGES = sorted((HOME / "results").glob("*.md"))
 OLDER = {
     "certificates": ["certificates"],
     "criteria": [f"criteria {part}" for part in ("settings", "authors")],
-    "l2c": [f"l2c {part}" for part in ("shifted", "seeds")],
+    "l2c": ["l2c seeds"],
     "mace": ["mace compared"],
     "multiplicity": ["multiplicity"],
     "performance": [

@@ -214,10 +214,13 @@ def _admissible(query: Query, hull: Hull) -> Any:
 
 def _kept(query: Query, rows: pd.DataFrame) -> Bools:
     """Which rows keep to the constraints, to within rounding; all, where one cannot be read."""
+    every = np.ones(len(rows), np.bool_)
+    if not query.rules.constraints:
+        return every
     try:
         columns = query.space.encode_frame(rows, extra="ignore", check_range=False)
     except CfxcError:
-        return np.ones(len(rows), np.bool_)
+        return every
     codes = np.column_stack([columns[domain.name] for domain in query.domains])
     return PointRows(query.rules).kept(codes.astype(np.float64))
 
