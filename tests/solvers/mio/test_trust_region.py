@@ -20,7 +20,10 @@ from sklearn.tree import DecisionTreeClassifier
 
 import cfxc
 from cfxc import Feature, FeatureSpace, TrustRegion
+from cfxc.question.query import Query
+from cfxc.solvers.base import Candidate, Deployed, Point, verify
 from cfxc.solvers.hulls import slack_of
+from cfxc.solvers.mio import cutting_planes
 from tests.solvers.mio.hull_oracle import away
 
 LEVELS = ("low", "mid", "high")
@@ -201,6 +204,26 @@ def test_with_everything_else() -> None:
     moved = cfxc.Causal({"b": (LinearRegression().fit(X[["a"]], X.b), ["a"])})
     found = model.explain(row, target=1, subject_to=[moved, region])
     assert found.status in ("optimal", "infeasible")
+
+
+@pytest.mark.parametrize("most", [1, 2, 3])
+@pytest.mark.parametrize("name", ["logistic", "forest"])
+def test_rows_that_constraints_leave(name: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = list[str]()
+
+    def asked(query: Query, point: Point, deployed: Deployed) -> Candidate | None:
+        broken.extend(query.rules.violated(point))
+        return verify(query, point, deployed)
+
+    monkeypatch.setattr(cutting_planes, "verify", asked)
+    model, rows = COMPILED[name], X.sample(60, random_state=5)
+    region, rows = TrustRegion(rows, epsilon=0.1), rows[model.predict(rows) == 1]
+    for number in range(3):
+        row = person(model, number)
+        changes = GRID.ne(row.iloc[0]).sum(axis=1).to_numpy()
+        result = model.explain(row, target=1, subject_to=[region, cfxc.MaxChanges(most)])
+        agrees(result, nearest(model, row, vectors(rows), region, "l1", changes <= most))
+    assert not broken  # what a look at all rows has left out is not asked about again
 
 
 def vars_of(feature: Feature) -> dict[str, object]:
