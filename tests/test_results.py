@@ -13,7 +13,6 @@ PAGES = sorted((HOME / "results").glob("*.md"))
 OLDER = {
     "certificates": ["certificates"],
     "criteria": [f"criteria {part}" for part in ("settings", "authors")],
-    "l2c": ["l2c seeds"],
     "mace": ["mace compared"],
     "multiplicity": ["multiplicity"],
     "performance": [
