@@ -13,7 +13,6 @@ PAGES = sorted((HOME / "results").glob("*.md"))
 OLDER = {
     "certificates": ["certificates"],
     "criteria": [f"criteria {part}" for part in ("settings", "authors")],
-    "mace": ["mace compared"],
     "multiplicity": ["multiplicity"],
     "performance": [
         *(f"oracle {data}" for data in ("credit", "compas", "adult")),
