@@ -52,6 +52,7 @@ class Process:
         self.busy, self.keeps = False, deque[str](maxlen=KEPT)
         self.take("")
         self._process: asyncio.subprocess.Process | None = None
+        self._killed: asyncio.subprocess.Process | None = None
 
     @property
     def is_running(self) -> bool:
@@ -132,17 +133,22 @@ class Process:
             self._interrupt()
 
     def _interrupt(self) -> None:
-        if self.told and self.hears and self._process is not None:
+        process = self._process
+        if self.told and self.hears and process not in (None, self._killed):
             with suppress(ProcessLookupError, ValueError):
-                self._process.send_signal(signal.SIGINT)
+                process.send_signal(signal.SIGINT)
 
     async def end(self) -> None:
         """End the process."""
         self.keeps.clear()
-        if self._process is not None:
+        process = self._process
+        if process is None:
+            return
+        if process is not self._killed:  # a second signal may reap what asyncio waits for
+            self._killed = process
             with suppress(ProcessLookupError):
-                self._process.kill()
-            await self._process.wait()
+                process.kill()
+        await process.wait()
 
 
 class Pool:
