@@ -219,10 +219,10 @@ def _kept(query: Query, rows: pd.DataFrame) -> Bools:
         return every
     try:
         columns = query.space.encode_frame(rows, extra="ignore", check_range=False)
+        codes = np.column_stack([columns[domain.name] for domain in query.domains])
+        return PointRows(query.rules).kept(codes.astype(np.float64))
     except CfxcError:
         return every
-    codes = np.column_stack([columns[domain.name] for domain in query.domains])
-    return PointRows(query.rules).kept(codes.astype(np.float64))
 
 
 def add_face(formulator: Formulator, face: Face) -> bool:
