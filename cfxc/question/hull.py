@@ -155,6 +155,7 @@ class Hull:
     Attributes:
         coordinates: What the columns of ``points`` are.
         points: The rows' coordinates, shape (n, K), as doubles: these are the hull's corners.
+            Quickest in Fortran's order.
         epsilon: ε; ``None`` for no limit.
         weight: β.
         table: The rows.
@@ -199,9 +200,15 @@ class Hull:
         away += (len(rows) + 8) * EPS * size  # what doubles lose on the way
         return Fraction(float(np.linalg.norm(away, NUMPY[self.norm])) * (1 + ROUNDING))
 
+    def along(self, normal: Floats) -> Floats:
+        """``a·z`` of each row, of shape (n,); a face's normal often is 0, or nearly all of it."""
+        used = np.flatnonzero(normal)
+        every = used.size == normal.size
+        return self.points @ normal if every else self.points[:, used] @ normal[used]
+
     def support(self, normal: Floats, along: Floats | None = None) -> float:
         """``max a·z`` over the hull without ε, rounded upward; ``along``: a·z of each row."""
-        most = float((self.points @ normal if along is None else along).max())
+        most = float((self.along(normal) if along is None else along).max())
         return most + ROUNDING * (1 + float(np.abs(normal).sum()) * self.largest)
 
     def dual_norm(self, normal: Floats) -> float:

@@ -224,7 +224,7 @@ class HullProgram:
             duals = np.array(solution.row_dual, dtype=np.float64)[first : first + size + 1]
             objective = float(solver.getInfo().objective_function_value)
             normal, level = duals[:-1], -float(duals[-1])
-            along = self.hull.points @ normal
+            along = self.hull.along(normal)
             entering = self.pool.priced(along, normal, level, set(self.rows))
             if entering:
                 self._enter(entering)
@@ -313,7 +313,7 @@ def _nearest_square(hull: Hull, z: Floats) -> Found:
         shares, _ = nnls(system, np.append(np.zeros(z.size), 1.0))
         shares = shares / shares.sum()
         normal = -(moved @ shares)
-        along = hull.points @ normal
+        along = hull.along(normal)
         entering = pool.priced(along, normal, float(normal @ (z - normal)), set(rows))
         kept = np.flatnonzero(shares > 0)
         if not entering:

@@ -163,7 +163,7 @@ class TrustRegion(Criterion):
             made.append(
                 Hull(
                     tuple(known),
-                    inner,
+                    np.asfortranarray(inner),
                     self.epsilon,
                     self.norm,
                     self.weight,

@@ -108,6 +108,7 @@ class Branching:
         self.names = [column.name for column in formulation.model.columns]
         self.clearer: dict[Fraction, tuple[Formulation, HullProgram | None]] = {}
         self.started, self.diving = now(), 0.0
+        self.in_vain = 0  # descents since one that led to a point
         self.least = np.inf  # of the bounds of nodes that stay open
         self.queue, self.nodes = OpenNodes(), 0
         self.known = -np.inf  # a bound of the node at hand
@@ -208,13 +209,14 @@ class Branching:
         yield from ((lower, below), (above, upper))
 
     def _descend_now_and_then(self, descend: Descend, deadline: float) -> None:
-        """Descend, unless that already takes its share of the time."""
+        """Descend, unless that takes its share of the time already: less, each time in vain."""
         begun = now()
         spent = begun - self.started
-        if spent > BRIEF and self.diving <= DIVES * spent:
+        if spent > BRIEF and self.diving <= DIVES * spent / (1 + self.in_vain):
             better = descend(min(begun + SLICE, deadline))
+            self.in_vain += 1
             if better is not None:
-                self.radius = min(self.radius, better)
+                self.radius, self.in_vain = min(self.radius, better), 0
             self.diving += now() - begun
 
     def _dive_now_and_then(self, values: Floats, ranges: Ranges, deadline: float) -> None:

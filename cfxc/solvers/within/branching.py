@@ -280,10 +280,12 @@ class TreeBranching(Branching):
         for j, domain in enumerate(self.trees.domains):
             if not domain.is_symbolic:
                 least, most = (float(ends[j]) for ends in self.cell)
-                if not least <= point[domain.name] <= most:
-                    point[domain.name] = domain.feature.typed(
-                        least if point[domain.name] < least else most
-                    )
+                value, own = point[domain.name], float(self.columns.own[j])
+                if abs(float(value) - own) <= OUTWARD * (1 + abs(own)):
+                    value = domain.factual  # a change so small is none
+                if not least <= value <= most:
+                    value = least if value < least else most
+                point[domain.name] = domain.feature.typed(value)
         return point
 
 

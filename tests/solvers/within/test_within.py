@@ -23,7 +23,7 @@ from cfxc.errors import SolverError
 from cfxc.kernels import cut_leaves, look_at_leaves
 from cfxc.question.hull import Hull, coordinates_of
 from cfxc.solvers.hulls import HullProgram, nearest
-from cfxc.solvers.mio.branching import OpenNodes
+from cfxc.solvers.mio.branching import Branching, OpenNodes
 from cfxc.solvers.mio.regions import Ending
 from cfxc.solvers.within.boxes import Box, Leaves
 from cfxc.solvers.within.branching import TreeBranching
@@ -179,15 +179,23 @@ def test_the_nearest_row_of_a_wide_space(name: str, seed: int, weight: float) ->
         assert abs(result.distance - expected) <= 1e-3 * expected + 2e-6
 
 
-def small_question() -> tuple[cfxc.CompiledModel, pd.DataFrame, TrustRegion]:
+def boosted(*, grid: bool) -> tuple[cfxc.CompiledModel, pd.DataFrame, pd.DataFrame]:
+    """A model, the rows that it accepts by their labels, and those that it refuses."""
     X = table(np.random.default_rng(5), 60)
     y = (worth(X) > 1.8).astype(int)
     encoder = make_column_transformer((OneHotEncoder(), ["c"]), remainder="passthrough")
     fitted = make_pipeline(encoder, MODELS["boosting"]).fit(X, y)
-    model = cfxc.compile(fitted, space_of(grid=True, weight=1.0))
-    rows = X[y == 1].head(8)
-    row = X[model.predict(X) == 0].iloc[[0]].assign(r=0.25)
-    return model, row, TrustRegion(rows, np.ones(len(rows)), epsilon=0.2)
+    model = cfxc.compile(fitted, space_of(grid=grid, weight=1.0))
+    return model, X[y == 1], X[model.predict(X) == 0]
+
+
+def region_of(rows: pd.DataFrame) -> TrustRegion:
+    return TrustRegion(rows, np.ones(len(rows)), epsilon=0.2)
+
+
+def small_question() -> tuple[cfxc.CompiledModel, pd.DataFrame, TrustRegion]:
+    model, accepted, refused = boosted(grid=True)
+    return model, refused.iloc[[0]].assign(r=0.25), region_of(accepted.head(8))
 
 
 def test_a_solver_that_gives_up_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,6 +235,51 @@ def test_the_nearest_point_where_the_solver_finds_none(
     found = nearest(hull, np.array([1.0, 1.0]) + 1e-10)
     assert hull.points[list(found.rows)].T @ found.shares == pytest.approx([1.0, 1.0], abs=1e-6)
     assert (hull.points @ found.face.normal <= found.face.support).all()
+
+
+def test_a_change_that_tolerances_make_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A number 10^-10 away from its own, as programs may have it, does not count as changed."""
+    model, accepted, refused = boosted(grid=False)
+    nearest, whole, moved = Branching._nearest, TreeBranching._nearest, list[Fraction]()
+
+    def nudged(self: Branching, *given: Any) -> Any:
+        point, own = nearest(self, *given), self.formulator.query.factual["r"]
+        if point is not None and abs(point["r"] - own) < 1e-9:
+            point["r"] = own - Fraction(1, 10**10)
+            moved.append(point["r"])
+        return point
+
+    def settled(self: TreeBranching, *given: Any) -> Any:
+        point, own = whole(self, *given), self.formulator.query.factual["r"]
+        assert point is None or point["r"] == own or abs(point["r"] - own) > 1e-9
+        return point
+
+    monkeypatch.setattr(Branching, "_nearest", nudged)
+    monkeypatch.setattr(TreeBranching, "_nearest", settled)
+    rules = [region_of(accepted.head(20)), cfxc.MaxChanges(2)]
+    for i in range(8):
+        row = refused.iloc[[i]]
+        result = model.explain(row, target=1, distance="l1", subject_to=rules)
+        assert result.status in ("optimal", "infeasible")
+    assert moved
+
+
+@pytest.mark.parametrize("used", [(), (1,), (0, 2), (0, 1, 2, 3)])
+def test_a_direction_along_all_rows(used: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(len(used))
+    normal = np.zeros(4)
+    normal[list(used)] = rng.normal(size=len(used))
+    coordinates = (
+        tuple(
+            coordinate for _, coordinate in coordinates_of(Feature("a", "real", lower=0, upper=1))
+        )
+        * 4
+    )
+    hull = Hull(
+        coordinates, np.asfortranarray(rng.random((50, 4))), None, "l1", Fraction(0), pd.DataFrame()
+    )
+    assert hull.along(normal) == pytest.approx(hull.points @ normal, abs=1e-15)
+    assert hull.support(normal) >= (hull.points @ normal).max()
 
 
 def test_what_is_left_open_the_whole_program_closes(monkeypatch: pytest.MonkeyPatch) -> None:
