@@ -116,7 +116,7 @@ def test_where_the_deployed_model_says_otherwise(monkeypatch: pytest.MonkeyPatch
     wrapped.probabilities, wrapped.classes = model.predictor.probabilities, ("bad", "good")
     object.__setattr__(model, "predictor", wrapped)
     with pytest.raises(cfxc.InvalidInputError, match="deployed model says 'bad'"):
-        model.explain(GOOD)
+        model.explain(GOOD, semantics="real")
 
 
 def test_with_a_margin_the_outcome_alone_is_not_enough() -> None:

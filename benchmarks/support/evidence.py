@@ -95,11 +95,11 @@ def checked(
 
 
 def query_of(case: Case, person: pd.DataFrame, distance: str) -> Query:
-    """What is asked about a person: the favourable outcome, nearest by a distance."""
+    """What is asked about a person whom the model refuses, if by rounding: what is nearest."""
     space = case.data.space
     return make_query(
         case.compiled.program, space, space.encode_row(person),
-        target=case.data.favourable, distance=distance,
+        target=case.data.favourable, distance=distance, may_hold=True,
     )  # fmt: skip
 
 

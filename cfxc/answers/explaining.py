@@ -19,7 +19,7 @@ from ..ir.interval import ceil_float
 from ..question.criteria import TrustRegion
 from ..question.distances import Distance, penalised, recognised, resolve_distance
 from ..question.diversity import Diverse, refuse_extremes
-from ..question.query import Query, make_query
+from ..question.query import Query, make_query, needs_no_change
 from ..question.question import Question
 from ..question.target import Target
 from ..solvers.base import Candidate, Limits, Outcome, Point, Progress, Trace, Watch
@@ -108,22 +108,22 @@ class Explainer:
             try:
                 return self._answer(frame, Span(self.question.time_limit, started))
             except NoChangeNeededError as error:
-                if self.named != "favourable":
+                if self.named == "target":
                     raise
                 (answer,) = self._unchanged([frame], [error])
                 if isinstance(answer, CfxcError):
                     raise answer from error
                 return answer
 
-    def _answer(self, frame: pd.DataFrame, span: Span) -> Result:
-        query, engine, stop = self._posed(frame, span)
+    def _answer(self, frame: pd.DataFrame, span: Span, before: Any = None) -> Result:
+        query, engine, stop = self._posed(frame, span, before)
         if self.question.diversity == "clusters" and not (query.hulls or stop):
             raise InvalidInputError(
                 "diversity='clusters' takes one answer from each cluster of a trust region; name "
                 "one with clusters, such as cfxc.TrustRegion(X, clusters=3), or "
                 "--trust-region people.csv,clusters=3"
             )
-        original = self._original(query, engine, frame)
+        original = self._original(query, engine, frame, before)
         if engine is None:
             best = None
             if query.hulls or not any(isinstance(x, TrustRegion) for x in self.question.subject_to):
@@ -136,7 +136,7 @@ class Explainer:
         found: list[Result] = []
         stop_reason: Literal["", "infeasible", "unknown"] = ""
         clusters = self.question.diversity == "clusters"
-        given, before, valid = self.seeds.of(frame), list[Point](), 0
+        given, earlier, valid = self.seeds.of(frame), list[Point](), 0
         seed = self.question.random_state
         while len(found) < self.question.count:
             if clusters and not query.hulls:
@@ -145,7 +145,7 @@ class Explainer:
             span = Span(self.question.time_limit) if found else span
             starts, good = nearest_of(query, given, seed, self._to_move(engine, span))
             valid = valid if found else good
-            starts += before
+            starts += earlier
             query, outcome = self._search(query, engine, original, len(found), span, starts)
             if outcome.best is None and found:
                 stop_reason = "infeasible" if outcome.infeasible else "unknown"
@@ -159,7 +159,7 @@ class Explainer:
                 found.append(self._result(query, engine, original, other, None))
             for known in (outcome.best, *met):
                 query = self.after(query, known.point)
-                before += [known.point] if query.hulls else []  # where another one may begin
+                earlier += [known.point] if query.hulls else []  # where another one may begin
         others, counts = tuple(found[1:]), (len(given), valid)
         return replace(
             found[0],
@@ -223,7 +223,8 @@ class Explainer:
     ) -> list[Result | CfxcError]:
         """The answers of instances that have the target outcome already, each its own row.
 
-        Where the deployed model says otherwise, by rounding, that is the error.
+        Where the deployed model says otherwise, by rounding, or no target was named, so that the
+        other label is asked for, the question is put again with what it says.
         """
         found: list[Result | CfxcError] = []
         outcomes = self.model.predict(pd.concat(frames, ignore_index=True))
@@ -235,15 +236,17 @@ class Explainer:
             )  # fmt: skip
             point = self.model.space.encode_row(frame)
             original.tell(outcome, point, outcome)
-            if original.flips(point):
+            if self.named and original.flips(point):
                 found.append(self._as_it_is(original, point))
-                continue
-            found.append(
-                InvalidInputError(
-                    f"the exact program has the factual in the target {error.target} already, the "
-                    f"deployed model says {outcome!r}: rounding decides; ask with a margin"
+            elif self.question.semantics == "real" or not error.target.is_plain:
+                found.append(
+                    InvalidInputError(
+                        f"the exact program has the factual in the target {error.target} already, "
+                        f"the deployed model says {outcome!r}: rounding decides; ask with a margin"
+                    )
                 )
-            )
+            else:
+                found.append(self._answer(frame, Span(self.question.time_limit), outcome))
         return found
 
     def _as_it_is(self, original: Original, point: Point) -> Result:
@@ -301,11 +304,17 @@ class Explainer:
         model, options = self.model, self.question
         if before is None and self._asks_first:
             before = plain_item(model.predict(frame)[0])
-        return make_query(
-            model.program, model.space, model.space.encode_row(frame if cells is None else cells),
+        ask = partial(
+            make_query, model.program, model.space,
+            model.space.encode_row(frame if cells is None else cells),
             target=self.target, distance=self.distance, subject_to=options.subject_to,
-            before=before,
         )  # fmt: skip
+        try:
+            return ask(before=before)
+        except NoChangeNeededError:
+            if before is not None or cells is not None or options.semantics == "real":
+                raise  # of many instances the model is asked at once
+        return ask(before=plain_item(model.predict(frame)[0]))
 
     def _in_hulls(self, query: Query) -> Query:
         """The question with its trust regions."""
@@ -340,11 +349,12 @@ class Explainer:
         return query.without(point, self.question.apart)
 
     def _original(
-        self, query: Query, engine: Engine | None, frame: pd.DataFrame, *, trusted: bool = False
-    ) -> Original:
+        self, query: Query, engine: Engine | None, frame: pd.DataFrame, before: Any = None, *,
+        trusted: bool = False,
+    ) -> Original:  # fmt: skip
         return Original(
             self.model.predict, self.model.space, query.target, frame,
-            by_row=engine is not None and engine.by_row, trusted=trusted,
+            by_row=engine is not None and engine.by_row, trusted=trusted, before=before,
             chance=partial(chance_of, self.model.predictor), factual=query.factual,
         )  # fmt: skip
 
@@ -392,8 +402,15 @@ class Explainer:
         self, query: Query, engine: Engine | None, original: Original, outcome: Outcome,
         span: Span | None,
     ) -> Result:  # fmt: skip
-        """The answer; if none exists, with what rules everything out, and what giving up costs."""
-        options, file = self.question, self.model.file
+        """The answer; if none exists, with what rules everything out, and what giving up costs.
+
+        Raises:
+            NoChangeNeededError: the deployed model has the target outcome, by rounding.
+        """
+        options, file, target = self.question, self.model.file, original.target
+        asked = self._asks_first or options.semantics == "real"
+        if not asked and target.is_plain and target.holds(original.before):
+            raise needs_no_change(target)
         solver = "" if engine is None else engine.solver
         answer = result_of(query, original, outcome, options.epsilon, solver, file)
         if span is not None and outcome.infeasible and (self.conflicts or options.relax):

@@ -22,6 +22,7 @@ class Original:
 
     ``by_row``: whether its answers do not depend on how many rows it is given.  ``trusted``:
     points flip it until it was told otherwise, so that many instances can be asked about at once.
+    ``before``: what it says of the instance, where it was asked already.
     ``chance``: the probability that it gives to a label, on one row.  ``factual``: the instance's
     values, where they were read before.
     """
@@ -35,6 +36,7 @@ class Original:
         *,
         by_row: bool,
         trusted: bool = False,
+        before: Any = None,
         chance: Chance,
         factual: Point | None = None,
     ) -> None:
@@ -44,7 +46,9 @@ class Original:
         self._decoded: dict[tuple[Any, ...], pd.DataFrame] = {}
         self._known: dict[tuple[Any, ...], Any] = {}
         self._cells: dict[tuple[Any, ...], Mapping[str, object]] = {}
-        self._before: Any = None if by_row or trusted else self._ask(frame)
+        self._before = before
+        if before is None and not (by_row or trusted):
+            self._before = self._ask(frame)
 
     def row(self, point: Point) -> pd.DataFrame:
         """The point as a row with the factual's columns and dtypes."""

@@ -105,6 +105,8 @@ class Together(Explainer):
                 elif stop != INTERRUPTED:
                     again = now() - one.span.seconds  # what was spent counts
                     found[one.place] = self.answer(one.original.frame, again)
+            except NoChangeNeededError as error:
+                found[one.place] = self._all_unchanged([one.original.frame], {0: error})[0]
             except Exception as error:
                 found[one.place] = _as_error(error)
         return found

@@ -168,6 +168,13 @@ class Query:
         return replace(self, domains=tuple(fixed))
 
 
+def needs_no_change(target: Target) -> NoChangeNeededError:
+    """What says so of a row that has the target outcome."""
+    return NoChangeNeededError(
+        f"the row already has the outcome that is asked for ({target}): it needs no change", target
+    )
+
+
 def make_query(
     program: Program,
     space: FeatureSpace,
@@ -206,10 +213,7 @@ def make_query(
             "in_target"
         ]
     if inside and not may_hold:
-        raise NoChangeNeededError(
-            f"the row already has the outcome that is asked for ({resolved}): it needs no change",
-            resolved,
-        )
+        raise needs_no_change(resolved)
     rules = make_rules(space, factual, criteria)
     metric = resolve_distance(distance, space)
     if metric.norms is None and metric.whitening is None:

@@ -1,0 +1,71 @@
+"""Who stands where the last bit of a sum decides: what the deployed model says of them counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.tree import DecisionTreeClassifier
+
+import cfxc
+
+SPACE = cfxc.FeatureSpace((cfxc.Feature("a", "integer", lower=0, upper=9),))
+PERSON = pd.DataFrame({"a": [5]})
+LARGER, SAME = (0, 4, 5), (5, 3, 1)
+"""Sixths of three trees for 1: the exact sum is larger by 3e-17, and the model's is not; it is the
+same, and the model's is larger."""
+
+
+def forest(sixths: tuple[int, ...]) -> RandomForestClassifier:
+    """Accepts a < 3, refuses a > 7; between them trees give so many sixths to 1."""
+    X = pd.DataFrame({"a": [0] * 6 + [5] * 6 + [9] * 6})
+    made = RandomForestClassifier(len(sixths), random_state=0).fit(X, X.a < 3)
+    labels = [[1] * 6 + [1] * n + [0] * (6 - n) + [0] * 6 for n in sixths]
+    made.estimators_ = [DecisionTreeClassifier(random_state=0).fit(X.values, y) for y in labels]
+    made.classes_ = np.array([0, 1])
+    return made
+
+
+def compiled(sixths: tuple[int, ...], **options: Any) -> cfxc.CompiledModel:
+    return cfxc.compile(forest(sixths), SPACE, **options)
+
+
+def test_the_models_differ_from_their_programs() -> None:
+    """Or these tests say nothing."""
+    assert [forest(sixths).predict(PERSON)[0] for sixths in (LARGER, SAME)] == [0, 1]
+    with pytest.raises(cfxc.NoChangeNeededError):
+        compiled(LARGER).explain(PERSON, target=1, semantics="real")
+    assert compiled(SAME).explain(PERSON, target=1, semantics="real").changes == {"a": (5, 2)}
+
+
+@pytest.mark.parametrize("asked", ["target", "favourable", "default"])
+def test_who_is_refused_by_rounding_gets_an_answer(asked: str) -> None:
+    model = compiled(LARGER, favourable=1) if asked == "favourable" else compiled(LARGER)
+    named = {"target": 1} if asked == "target" else {}
+    answer = model.explain(PERSON, **named)
+    assert (answer.outcome_before, answer.outcome_after) == (0, 1)
+    assert (answer.changes, answer.unchanged) == ({"a": (5, 2)}, False)
+    assert answer.lower_bound <= answer.distance
+    table = model.explain_batch(pd.DataFrame({"a": [0, 5, 9]}), **named)
+    assert list(table.status == "unchanged") == [asked != "default", False, False]
+    assert table.distance[1] == answer.distance
+
+
+@pytest.mark.parametrize("asked", ["target", "favourable", "default"])
+def test_who_is_accepted_by_rounding_needs_no_change(asked: str) -> None:
+    model = compiled(SAME, favourable=1) if asked == "favourable" else compiled(SAME)
+    if asked == "target":
+        with pytest.raises(cfxc.NoChangeNeededError, match="it needs no change"):
+            model.explain(PERSON, target=1)
+    elif asked == "favourable":
+        assert model.explain(PERSON).unchanged
+    else:
+        answer = model.explain(PERSON)
+        assert (answer.outcome_before, answer.outcome_after) == (1, 0)
+    named = {"target": 1} if asked == "target" else {}
+    table = model.explain_batch(pd.DataFrame({"a": [0, 5, 9]}), **named)
+    assert list(table.status == "unchanged") == [asked != "default"] * 2 + [False]
+    assert table.status.isin(["unchanged", "optimal", "feasible"]).all()
