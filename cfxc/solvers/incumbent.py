@@ -18,6 +18,7 @@ from .rounding import margins_of
 
 AT = 1e-6  # of a feature's range: so near to a cut, it may be meant to lie on its other side
 SIDES = 6  # numbers that are put on both sides of their cuts
+STILL = 1e-9  # of its size: how far from its own a number is moved by tolerances alone
 NUDGES = (1e-12, 1e-9, 1e-7, 1e-5)  # of the way already gone: how much farther to go
 
 
@@ -105,11 +106,14 @@ def first_candidate(
 def around(local: LocalSearch, point: Point) -> list[Point]:
     """The point, points slightly farther along its direction, and what shrinking makes of them.
 
-    Solvers put solutions on borders, to within their tolerance; what lies slightly beyond is
-    tried too, on numbers that are admissible.  In a hull nothing is gained by shrinking.
+    First comes the point without changes so small that solvers see none.  Solvers put solutions on
+    borders, to within their tolerance; what lies slightly beyond is tried too, on numbers that are
+    admissible.  In a hull nothing is gained by shrinking.
     """
     row = local.row(point)
-    found = [point]
+    found = [settled(local.query, point), point]
+    found = found[found[0] == point :]
+    own = len(found)
     if local.query.effects:
         found.append(local.point(local.followed(row[None])[0]))
     for power in NUDGES:
@@ -126,10 +130,21 @@ def around(local: LocalSearch, point: Point) -> list[Point]:
     rows = np.array([local.row(each) for each in found])
     hits = local.hits(rows)
     if local.query.hulls:
-        return [point, *(found[i] for i in np.flatnonzero(hits[1:]) + 1)]
+        return [*found[:own], *(found[i] for i in np.flatnonzero(hits[own:]) + own)]
     if hits.any():
         base = rows[int(np.where(hits, local.distances(rows), np.inf).argmin())]
         found.insert(0, local.point(local.shrink(base)))
+    return found
+
+
+def settled(query: Query, point: Point) -> Point:
+    """The point, numbers put back to their own that tolerances alone have moved."""
+    found = dict(point)
+    for domain in query.domains:
+        if not domain.is_symbolic and found[domain.name] != domain.factual:
+            own = float(domain.factual)
+            if abs(float(found[domain.name]) - own) <= STILL * (1 + abs(own)):
+                found[domain.name] = domain.factual
     return found
 
 

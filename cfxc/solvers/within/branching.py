@@ -20,6 +20,7 @@ import numpy as np
 
 from ...arrays import Floats
 from ...compiler.mixed_integer import FEASIBILITY
+from ...errors import SolverError
 from ...kernels import cut_leaves, look_at_leaves
 from ...question.query import Query
 from ..box_search.problem import only_trees, refuses
@@ -45,7 +46,7 @@ class TreeBranching(Branching):
         formulator: Formulator,
         radius: Fraction,
         offer: Offer,
-        descend: Descend | None,
+        descend: Descend,
     ) -> None:
         super().__init__(formulation, formulator, radius, offer, descend)
         self.trees, self.leaves = trees, trees.leaves()
@@ -267,10 +268,13 @@ class TreeBranching(Branching):
         if self.faces.cut_off(self.solver.forms @ rounded + self.solver.constants):
             return
         ends = self.program.lower, self.program.upper
-        held = [np.where(whole, rounded, each) for each in ends]
-        relaxed = self._relaxed((held[0], held[1]), np.inf)
-        if relaxed is not None:
-            super()._offer(relaxed)
+        self.solver.hold(*(np.where(whole, rounded, each) for each in ends))
+        try:
+            found = self.solver.solve(self.near, np.inf, self.more)
+        except SolverError:
+            return
+        if found is not None and found.objective / self.program.scale < self.radius:
+            super()._offer(found.values)
 
     def _nearest(self, margin: Fraction, ranges: Ranges, deadline: float) -> Any:
         """The nearest point of a cell; numbers that tolerances put beyond it are put back."""
@@ -280,12 +284,10 @@ class TreeBranching(Branching):
         for j, domain in enumerate(self.trees.domains):
             if not domain.is_symbolic:
                 least, most = (float(ends[j]) for ends in self.cell)
-                value, own = point[domain.name], float(self.columns.own[j])
-                if abs(float(value) - own) <= OUTWARD * (1 + abs(own)):
-                    value = domain.factual  # a change so small is none
-                if not least <= value <= most:
-                    value = least if value < least else most
-                point[domain.name] = domain.feature.typed(value)
+                if not least <= point[domain.name] <= most:
+                    point[domain.name] = domain.feature.typed(
+                        least if point[domain.name] < least else most
+                    )
         return point
 
 

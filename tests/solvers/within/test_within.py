@@ -22,7 +22,9 @@ from cfxc import Feature, FeatureSpace, TrustRegion
 from cfxc.errors import SolverError
 from cfxc.kernels import cut_leaves, look_at_leaves
 from cfxc.question.hull import Hull, coordinates_of
+from cfxc.question.query import make_query
 from cfxc.solvers.hulls import HullProgram, nearest
+from cfxc.solvers.incumbent import settled
 from cfxc.solvers.mio.branching import Branching, OpenNodes
 from cfxc.solvers.mio.regions import Ending
 from cfxc.solvers.within.boxes import Box, Leaves
@@ -240,7 +242,7 @@ def test_the_nearest_point_where_the_solver_finds_none(
 def test_a_change_that_tolerances_make_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     """A number 10^-10 away from its own, as programs may have it, does not count as changed."""
     model, accepted, refused = boosted(grid=False)
-    nearest, whole, moved = Branching._nearest, TreeBranching._nearest, list[Fraction]()
+    nearest, moved = Branching._nearest, list[Fraction]()
 
     def nudged(self: Branching, *given: Any) -> Any:
         point, own = nearest(self, *given), self.formulator.query.factual["r"]
@@ -249,19 +251,25 @@ def test_a_change_that_tolerances_make_is_none(monkeypatch: pytest.MonkeyPatch) 
             moved.append(point["r"])
         return point
 
-    def settled(self: TreeBranching, *given: Any) -> Any:
-        point, own = whole(self, *given), self.formulator.query.factual["r"]
-        assert point is None or point["r"] == own or abs(point["r"] - own) > 1e-9
-        return point
-
     monkeypatch.setattr(Branching, "_nearest", nudged)
-    monkeypatch.setattr(TreeBranching, "_nearest", settled)
     rules = [region_of(accepted.head(20)), cfxc.MaxChanges(2)]
     for i in range(8):
         row = refused.iloc[[i]]
         result = model.explain(row, target=1, distance="l1", subject_to=rules)
         assert result.status in ("optimal", "infeasible")
+        before, after = result.changes.get("r", (0.0, 1.0))
+        assert abs(before - after) > 1e-9
     assert moved
+
+
+def test_what_tolerances_moved_is_put_back_and_nothing_else() -> None:
+    model, _, refused = boosted(grid=False)
+    own = model.space.encode_row(refused.iloc[[1]])
+    query = make_query(model.program, model.space, own, target=1)
+    near = {**own, "r": own["r"] + Fraction(1, 10**10), "w": own["w"] + 1, "c": "x"}
+    assert settled(query, near) == {**near, "r": own["r"]}
+    far = {**own, "r": own["r"] + Fraction(1, 10**8)}
+    assert settled(query, far) == far
 
 
 @pytest.mark.parametrize("used", [(), (1,), (0, 2), (0, 1, 2, 3)])
