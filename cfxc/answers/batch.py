@@ -27,11 +27,12 @@ import numpy as np
 import pandas as pd
 
 from ..arrays import Ints
-from ..errors import CfxcError, DataTypeError, InvalidInputError
+from ..errors import CfxcError, InvalidInputError
 from ..frontends.compiled import Compiled
 from ..question.checks import positive_number
 from ..question.question import Question
 from ..solvers.base import Watch
+from ..space.tables import rows_of
 from ..stopping import (
     STOPS,
     heeding,
@@ -102,13 +103,7 @@ def explain_rows(model: Compiled, question: Question, rows: pd.DataFrame, run: R
     """See :meth:`cfxc.CompiledModel.explain_batch`."""
     refuse_several(question)
     explainer = Together.of(model, question.with_(n_jobs=1), run.watch)
-    if not isinstance(rows, pd.DataFrame):
-        raise DataTypeError(
-            f"explain_batch takes a DataFrame of rows, not {type(rows).__name__}; "
-            "such as X[:10], or pd.DataFrame(rows, columns=[…])"
-        )
-    if rows.empty:
-        raise InvalidInputError("explain_batch: the table has no rows")
+    rows = rows_of(rows, "explain_batch")
     limit = None if run.seconds is None else positive_number(run.seconds, "total_time_limit")
     certified = run.certificates is not None
     if run.certificates is not None:  # absolute: Python may go to another folder

@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from ..errors import CfxcError, DataTypeError, InvalidInputError
+from ..errors import CfxcError, InvalidInputError
 from ..ir import Program
 from ..markup import card, folded
 from ..space import FeatureSpace
 from ..space.names import names_arguments, shown
 from ..space.page import features_table
-from ..space.tables import as_pandas
+from ..space.tables import rows_of
 from .predictor import Predictor
 
 
@@ -55,14 +54,7 @@ class Compiled:
         Raises:
             DataTypeError, InvalidInputError: no table, no rows, or what the model cannot read.
         """
-        rows = as_pandas(rows)
-        if not isinstance(rows, pd.DataFrame):
-            raise DataTypeError(
-                f"predict takes a DataFrame of rows, not {type(rows).__name__}; such as X[:10], or "
-                "pd.DataFrame(rows, columns=[…])"
-            )
-        if rows.empty:
-            raise InvalidInputError("predict: the table has no rows")
+        rows = rows_of(rows, "predict")
         try:
             return self.predictor.predict(rows)
         except CfxcError:

@@ -38,6 +38,23 @@ def as_pandas(table: Any) -> Any:
     return pd.DataFrame({name: _to_pandas(found[name]) for name in found.columns})
 
 
+def rows_of(table: Any, what: str) -> pd.DataFrame:
+    """A table of at least one row, as one of pandas; ``what`` is what it is called.
+
+    Raises:
+        DataTypeError, InvalidInputError: it is none, or has no rows.
+    """
+    rows = as_pandas(table)
+    if not isinstance(rows, pd.DataFrame):
+        raise DataTypeError(
+            f"{what} takes a DataFrame of rows, not {type(table).__name__}; such as X[:10], or "
+            "pd.DataFrame(rows, columns=[…])"
+        )
+    if rows.empty:
+        raise InvalidInputError(f"{what}: the table has no rows")
+    return rows
+
+
 def kind_of(table: Any) -> Tables:
     """Whose tables a model is given that was trained on such ones."""
     found = None if isinstance(table, _OWN) else _eager(table)

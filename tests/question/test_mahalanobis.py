@@ -106,7 +106,7 @@ def test_shrinkage_has_room_for_what_depends() -> None:
 
 def test_other_refusals() -> None:
     space = FeatureSpace.infer(table())
-    with pytest.raises(DataTypeError, match="a DataFrame of rows, not ndarray"):
+    with pytest.raises(DataTypeError, match="takes a DataFrame of rows, not ndarray"):
         Mahalanobis(table().to_numpy())  # type: ignore[arg-type]
     with pytest.raises(DataTypeError, match=r"an estimator of sklearn.covariance, not str"):
         Mahalanobis(table(), "shrunk")  # type: ignore[arg-type]

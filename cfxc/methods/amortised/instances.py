@@ -18,7 +18,7 @@ from ...question.target import Target, resolve_target
 from ...solvers.rows import exact_value
 from ...space import FeatureSpace, Value
 from ...space.codec import encode_frame, level_cells
-from ...space.tables import as_pandas
+from ...space.tables import as_pandas, rows_of
 from .levels import Codes, FeatureLevels, Levels
 from .material import labels_of
 
@@ -52,13 +52,8 @@ def table(space: FeatureSpace, rows: Any, what: str) -> pd.DataFrame:
         DataTypeError, InvalidInputError: no table, or one without rows.
     """
     rows = as_pandas(rows)
-    if isinstance(rows, pd.Series | Mapping):
-        return one_row(space, rows)
-    if not isinstance(rows, pd.DataFrame):
-        raise DataTypeError(f"{what} is a DataFrame of instances, not {type(rows).__name__}")
-    if rows.empty:
-        raise InvalidInputError(f"{what}: the table has no rows")
-    return rows
+    one = isinstance(rows, pd.Series | Mapping)
+    return one_row(space, rows) if one else rows_of(rows, what)
 
 
 def columns_of(space: FeatureSpace, frame: pd.DataFrame) -> dict[str, Array]:

@@ -23,7 +23,6 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 import numpy as np
-import pandas as pd
 
 from ...answers.cells import one_row
 from ...arrays import Floats
@@ -34,7 +33,7 @@ from ...ir import evaluate
 from ...ir.linear import Inequality
 from ...question.target import Target, resolve_target, target_program
 from ...space import FeatureSpace
-from ...space.tables import as_pandas
+from ...space.tables import rows_of
 from .moments import array_of
 from .pieces import Coordinates, piece_at
 
@@ -140,11 +139,7 @@ def plan_matrix(space: FeatureSpace, rows: Any) -> Floats:
     Raises:
         CfxcError: the table has no rows, or does not fit the space.
     """
-    rows = as_pandas(rows)
-    if not isinstance(rows, pd.DataFrame):
-        raise DataTypeError(f"rows is a DataFrame, not {type(rows).__name__}")
-    if rows.empty:
-        raise InvalidInputError("rows: the table has no rows")
+    rows = rows_of(rows, "plan_matrix")
     coordinates = Coordinates.of(space)
     points = [space.encode_row(rows.iloc[[i]], extra="ignore") for i in range(len(rows))]
     found = [[*map(float, coordinates.at(_complete(point))), 1.0] for point in points]

@@ -25,6 +25,7 @@ from ...question.criteria import Accepts, Causal, Condition, Constraint, MaxChan
 from ...question.query import make_query
 from ...question.target import resolve_target
 from ...solvers.base import Point
+from ...space.tables import rows_of
 from ...stopping import GRACE, LIMIT, TimeUp, left, now, until
 from .admissible import Admissible, Found, NoRowError, OutOfTimeError, at_rest, linear_program
 from .answer import PlanResult, PlanStatus, Step
@@ -74,10 +75,7 @@ def check_plan_options(
         what = "takes no plan" if method == "copa" else "corrects a plan: give plan=rows"
         raise InvalidInputError(f"method {method!r} {what}")
     if plan is not None:
-        if not isinstance(plan, pd.DataFrame):
-            raise DataTypeError(f"plan is a DataFrame of rows, not {type(plan).__name__}")
-        if plan.empty:
-            raise InvalidInputError("plan has no rows")
+        plan = rows_of(plan, "plan")
     wanted = (5 if plan is None else len(plan)) if size is None else size
     if plan is not None and wanted != len(plan):
         raise InvalidInputError(f"size is {wanted}, and the plan to correct has {len(plan)} rows")

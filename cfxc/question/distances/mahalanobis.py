@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from ...arrays import Floats
 from ...errors import DataTypeError, InvalidInputError
@@ -18,7 +17,7 @@ from ...ir.tensor import fractions
 from ...space import FeatureSpace
 from ...space.feature import sort_of
 from ...space.names import names_arguments
-from ...space.tables import as_pandas
+from ...space.tables import rows_of
 from ..hull import Coordinate, column_of, coordinates_of
 
 if TYPE_CHECKING:
@@ -95,9 +94,7 @@ class Mahalanobis:
     def __init__(self, data: Any, covariance: EmpiricalCovariance | None = None) -> None:
         from sklearn.covariance import EmpiricalCovariance
 
-        data = as_pandas(data)
-        if not isinstance(data, pd.DataFrame):
-            raise DataTypeError(f"Mahalanobis: a DataFrame of rows, not {type(data).__name__}")
+        data = rows_of(data, "Mahalanobis")
         chosen = EmpiricalCovariance() if covariance is None else covariance
         if not isinstance(chosen, EmpiricalCovariance):
             raise DataTypeError(
