@@ -37,6 +37,7 @@ from ..solvers.base import (
 from ..solvers.baselines.local_search import LocalSearch
 from ..solvers.box_search.apart import FINEST
 from ..solvers.engines import Engine
+from ..solvers.incumbent import settled
 from ..space.values import as_written
 from ..stopping import FINE, GRACE, INTERRUPTED, LIMIT, Span, TimeUp, now, poll, until
 from .seeds import examples_of
@@ -126,7 +127,11 @@ class Spread:
                 none = found.infeasible or found.lower > self.limit
                 self.stop_reason = "infeasible" if none else "unknown"
                 return
-            self.chosen.append(found.candidate.point)
+            point = found.candidate.point
+            if any(settled(self.query, point, one) == one for one in self.chosen):
+                self.stop_reason = "unknown"  # a copy, but for rounding, is no other answer
+                return
+            self.chosen.append(point)
             yield found, span
 
     def _as_asked(self, apart: Fraction, bound: Fraction) -> bool:

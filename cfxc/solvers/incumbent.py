@@ -111,7 +111,7 @@ def around(local: LocalSearch, point: Point) -> list[Point]:
     admissible.  In a hull nothing is gained by shrinking.
     """
     row = local.row(point)
-    found = [settled(local.query, point), point]
+    found = [settled(local.query, point, local.query.factual), point]
     found = found[found[0] == point :]
     own = len(found)
     if local.query.effects:
@@ -137,14 +137,15 @@ def around(local: LocalSearch, point: Point) -> list[Point]:
     return found
 
 
-def settled(query: Query, point: Point) -> Point:
-    """The point, numbers put back to their own that tolerances alone have moved."""
+def settled(query: Query, point: Point, home: Point) -> Point:
+    """The point, numbers put back to where they are at home that tolerances alone have moved."""
     found = dict(point)
     for domain in query.domains:
-        if not domain.is_symbolic and found[domain.name] != domain.factual:
-            own = float(domain.factual)
-            if abs(float(found[domain.name]) - own) <= STILL * (1 + abs(own)):
-                found[domain.name] = domain.factual
+        if not domain.is_symbolic and found[domain.name] != home[domain.name]:
+            own = float(home[domain.name])
+            most = min(STILL * (1 + abs(own)), AT * float(domain.feature.range))
+            if abs(float(found[domain.name]) - own) <= most:
+                found[domain.name] = home[domain.name]
     return found
 
 

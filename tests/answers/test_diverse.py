@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from fractions import Fraction
 from math import inf
 from typing import Any
@@ -410,3 +411,24 @@ def test_wrong_diversity(given: str, message: str) -> None:
         cfxc.Question(diversity=given)
     with pytest.raises(DataTypeError, match=r"or a cfxc\.Diverse, not 3"):
         cfxc.Question(diversity=3)  # type: ignore[arg-type]  # that is what is tested
+
+
+def test_a_copy_but_for_rounding_is_no_other_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame(rng.random((80, 2)), columns=["u", "v"])
+    line = LogisticRegression().fit(rows, rows.u + rows.v > 1)
+    model = cfxc.compile(line, cfxc.FeatureSpace.infer(rows, resolution=None))
+    person = rows[line.predict(rows) == 0].iloc[[0]]
+    asked = {"target": True, "count": 2, "diversity": cfxc.Diverse(0.5)}
+    assert len(model.explain(person, **asked).all()) == 2
+    farthest = Spread._farthest
+
+    def nearly(self: Spread, *given: Any) -> Any:
+        found = farthest(self, *given)
+        point = {**self.chosen[0], "u": self.chosen[0]["u"] + Fraction(1, 10**12)}
+        return replace(found, candidate=replace(found.candidate, point=point))
+
+    monkeypatch.setattr(Spread, "_farthest", nearly)
+    answer = model.explain(person, **asked)
+    assert len(answer.all()) == 1
+    assert answer.stop_reason == "unknown"

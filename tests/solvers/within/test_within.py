@@ -267,9 +267,9 @@ def test_what_tolerances_moved_is_put_back_and_nothing_else() -> None:
     own = model.space.encode_row(refused.iloc[[1]])
     query = make_query(model.program, model.space, own, target=1)
     near = {**own, "r": own["r"] + Fraction(1, 10**10), "w": own["w"] + 1, "c": "x"}
-    assert settled(query, near) == {**near, "r": own["r"]}
+    assert settled(query, near, own) == {**near, "r": own["r"]}
     far = {**own, "r": own["r"] + Fraction(1, 10**8)}
-    assert settled(query, far) == far
+    assert settled(query, far, own) == far
 
 
 @pytest.mark.parametrize("used", [(), (1,), (0, 2), (0, 1, 2, 3)])
