@@ -209,6 +209,9 @@ class Explainer:
         with listening():
             query, engine = self.pose(frame)
             original = self._original(query, engine, frame)
+            if not self.named and self._is_held(original):  # the other label is its own
+                query, engine = self.pose(frame, original.before)
+                original = self._original(query, engine, frame, original.before)
             for domain in query.domains:
                 if domain.is_fixed:
                     yield domain.name, None
@@ -236,9 +239,10 @@ class Explainer:
             )  # fmt: skip
             point = self.model.space.encode_row(frame)
             original.tell(outcome, point, outcome)
+            held = error.target.holds(outcome)
             if self.named and original.flips(point):
                 found.append(self._as_it_is(original, point))
-            elif self.question.semantics == "real" or not error.target.is_plain:
+            elif self.named and (held or self.question.semantics == "real"):
                 found.append(
                     InvalidInputError(
                         f"the exact program has the factual in the target {error.target} already, "
@@ -277,9 +281,15 @@ class Explainer:
         real = self.question.semantics == "real"
         return not real and may_tie(self.model.program, self.model.predictor)
 
-    def pose(self, frame: pd.DataFrame) -> tuple[Query, Engine]:
-        """The question about one instance, and what answers it."""
-        return self._ready(self._in_hulls(self._query(frame)), self.question.time_limit)
+    def pose(self, frame: pd.DataFrame, before: Any = None) -> tuple[Query, Engine]:
+        """The question about one instance, and what answers it; ``before``: see ``_query``."""
+        return self._ready(self._in_hulls(self._query(frame, before)), self.question.time_limit)
+
+    def _is_held(self, original: Original) -> bool:
+        """Whether the deployed model has the target outcome, by rounding."""
+        if self._asks_first or self.question.semantics == "real":
+            return False
+        return original.target.is_plain and original.target.holds(original.before)
 
     def _posed(
         self, frame: pd.DataFrame, span: Span, before: Any = None, cells: Cells = None
@@ -407,10 +417,9 @@ class Explainer:
         Raises:
             NoChangeNeededError: the deployed model has the target outcome, by rounding.
         """
-        options, file, target = self.question, self.model.file, original.target
-        asked = self._asks_first or options.semantics == "real"
-        if not asked and target.is_plain and target.holds(original.before):
-            raise needs_no_change(target)
+        options, file = self.question, self.model.file
+        if self._is_held(original):
+            raise needs_no_change(original.target)
         solver = "" if engine is None else engine.solver
         answer = result_of(query, original, outcome, options.epsilon, solver, file)
         if span is not None and outcome.infeasible and (self.conflicts or options.relax):

@@ -43,6 +43,10 @@ class Coordinate:
             return (Fraction(value) - self.offset) * self.scale
         return self.table[feature.label_tuple.position(value)]
 
+    def back(self, z: Floats) -> Floats:
+        """The numbers that have these coordinates, to within rounding."""
+        return z / float(self.scale) + float(self.offset)
+
     def ends(self, domain: Domain) -> tuple[float, float]:
         """The least and the largest z of admissible values."""
         values = domain.allowed if domain.is_symbolic else (domain.lower, domain.upper)

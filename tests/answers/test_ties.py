@@ -54,6 +54,25 @@ def test_who_is_refused_by_rounding_gets_an_answer(asked: str) -> None:
     assert table.distance[1] == answer.distance
 
 
+@pytest.mark.parametrize("sixths", [LARGER, SAME])
+def test_single_changes_at_a_tie(sixths: tuple[int, ...]) -> None:
+    model = compiled(sixths)
+    (single,) = model.single_changes(PERSON).singles
+    answer = single.answer
+    assert answer is not None
+    assert answer.outcome_before == model.predict(PERSON)[0] != answer.outcome_after
+
+
+def test_a_probability_at_a_tie() -> None:
+    """One by one and of a batch."""
+    model, rule = compiled(LARGER), [cfxc.Probability(0.5)]
+    answer = model.explain(PERSON, target=1, subject_to=rule)
+    table = model.explain_batch(pd.DataFrame({"a": [0, 5, 9]}), target=1, subject_to=rule)
+    assert answer.changes == {"a": (5, 2)}
+    assert list(table.status) == ["unchanged", answer.status, "feasible"]  # 7 ties, as 5 does
+    assert table.distance[1] == answer.distance
+
+
 @pytest.mark.parametrize("asked", ["target", "favourable", "default"])
 def test_who_is_accepted_by_rounding_needs_no_change(asked: str) -> None:
     model = compiled(SAME, favourable=1) if asked == "favourable" else compiled(SAME)

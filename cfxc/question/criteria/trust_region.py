@@ -6,6 +6,7 @@ The union of the ε-hulls of clusters of rows; see :mod:`.hull`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from numbers import Integral, Real
 from pathlib import Path
@@ -148,6 +149,9 @@ class TrustRegion(Criterion):
         for feature in space:
             several = feature.is_symbolic and len(feature.labels) > 2
             for name, coordinate in coordinates_of(feature, first=0 if several else 1):
+                if coordinate.table is None:  # far from 0, doubles tell few numbers apart
+                    low = Fraction(float(feature.bounds[0]))
+                    coordinate = replace(coordinate, offset=low)
                 column = column_of(coordinate, codes[feature.name][inside])
                 if np.isnan(column).any():
                     raise InvalidInputError(f"TrustRegion: the rows miss values of {name}")

@@ -315,8 +315,8 @@ class Descent:
             if domain.is_symbolic:
                 continue
             if allowed[j]:
-                lower[k] = float(domain.lower) * float(each.scale)
-                upper[k] = float(domain.upper) * float(each.scale)
+                lower[k] = float(each.of(domain.lower, domain.feature))
+                upper[k] = float(each.of(domain.upper, domain.feature))
             else:
                 lower[k] = upper[k] = self.goal[k]
         return lower, upper
@@ -347,7 +347,7 @@ class Descent:
             domain = self.domains[j]
             if not domain.is_symbolic:
                 held = np.abs(points[:, k] - self.goal[k]) <= HELD
-                moved = domain.rounded(points[:, k] / float(each.scale))
+                moved = domain.rounded(each.back(points[:, k]))
                 rows[:, j] = np.where(held, self.local.start[j], moved)
         return rows
 

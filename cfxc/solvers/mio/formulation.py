@@ -314,7 +314,10 @@ class _Writer:
         """The slack of the hull: a column, within the faces that are known."""
         (hull,) = self.query.hulls
         parts = coordinate_parts(hull.coordinates, self.inputs, emitter.number, emitter.exact)
-        self.coordinates = [LinearForm.sum(each) for each in parts]
+        self.coordinates = [
+            LinearForm.sum(part) - each.scale * each.offset
+            for part, each in zip(parts, hull.coordinates, strict=True)
+        ]
         slack = self.model.column("slack of the hull", 0, hull.reach)
         (self.slack,) = slack.terms
         for face in self.formulator.faces:

@@ -14,7 +14,7 @@ from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
@@ -313,3 +313,26 @@ def test_batches() -> None:
         alone = model.explain(people.iloc[[i]], target=1, subject_to=[region])
         assert table.status.iloc[i] == alone.status == "optimal"
         assert abs(table.distance.iloc[i] - alone.distance) <= 1e-3
+
+
+@pytest.mark.parametrize("far", [0, 2**29, 2**33, 2**45])
+def test_numbers_far_from_zero_beside_their_range(far: int) -> None:
+    """Doubles tell few of them apart where coordinates begin at 0, not at the least."""
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame(rng.integers(0, 9, (60, 3)), columns=list("tuv"))
+    y = (rows.t + rows.u - rows.v + rng.normal(size=60) > 5).astype(int)
+    moved = rows.assign(t=rows.t + far)
+    model = make_pipeline(StandardScaler(), DecisionTreeClassifier(max_depth=4, random_state=0))
+    accepted = model.fit(moved, y).predict(moved)
+    whole = [
+        Feature(name, "integer", lower=low, upper=low + 8)
+        for name, low in (("t", far), ("u", 0), ("v", 0))
+    ]
+    compiled = cfxc.compile(model, FeatureSpace(tuple(whole)))
+    for i in range(3):
+        row = moved[accepted == 0].iloc[[i]]
+        result = compiled.explain(row, target=1, subject_to=[TrustRegion(moved, accepted)])
+        nearest = (np.abs(moved - row.iloc[0]) / 8).mean(axis=1)[accepted == 1].min()
+        assert result.status == "optimal"
+        assert result.distance <= nearest * (1 + 1e-9)
+        assert (result.counterfactual.t >= far).all()
