@@ -65,7 +65,8 @@ QUICK = {
 FULL = {
     "mace": [
         "mace.py --people 15", "mace_curves.py --part distances",
-        "mace_curves.py --part calls --people 5", "mace_curves.py --part john", "mace_seconds.py --people 500",
+        "mace_curves.py --part calls --people 5", "mace_curves.py --part john",
+        "mace_seconds.py --people 500",
     ],
     "eicfx": [
         "eicfx.py --part adult", "eicfx.py --part taxi", "eicfx.py --part functions",
