@@ -138,10 +138,14 @@ def around(local: LocalSearch, point: Point) -> list[Point]:
 
 
 def settled(query: Query, point: Point, home: Point) -> Point:
-    """The point, numbers put back to where they are at home that tolerances alone have moved."""
+    """The point, numbers put back to where they are at home that tolerances alone have moved.
+
+    Numbers of a grid are whole in programs, and left.
+    """
     found = dict(point)
     for domain in query.domains:
-        if not domain.is_symbolic and found[domain.name] != home[domain.name]:
+        free = not domain.is_symbolic and domain.step is None
+        if free and found[domain.name] != home[domain.name]:
             own = float(home[domain.name])
             most = min(STILL * (1 + abs(own)), AT * float(domain.feature.range))
             if abs(float(found[domain.name]) - own) <= most:

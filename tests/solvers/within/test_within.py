@@ -272,6 +272,18 @@ def test_what_tolerances_moved_is_put_back_and_nothing_else() -> None:
     assert settled(query, far, own) == far
 
 
+def test_neighbours_on_a_grid_are_not_put_back() -> None:
+    rows = pd.DataFrame({"n": [0, 10**12], "u": [0.0, 1.0]})
+    line = DecisionTreeClassifier().fit(rows, [0, 1])
+    whole = Feature("n", "integer", lower=0, upper=10**12)
+    space = FeatureSpace((whole, Feature("u", "real", lower=0, upper=1)))
+    model = cfxc.compile(line, space)
+    own = model.space.encode_row(pd.DataFrame({"n": [10**11], "u": [0.25]}))
+    query = make_query(model.program, model.space, own, target=1, may_hold=True)
+    near = {**own, "n": own["n"] + 1}
+    assert settled(query, near, own) == near
+
+
 @pytest.mark.parametrize("used", [(), (1,), (0, 2), (0, 1, 2, 3)])
 def test_a_direction_along_all_rows(used: tuple[int, ...]) -> None:
     rng = np.random.default_rng(len(used))
