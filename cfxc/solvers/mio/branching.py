@@ -24,7 +24,8 @@ from .formulation import Formulation, Formulator
 from .regions import Ending
 
 CLEARER = tuple(Fraction(1, 10**k) for k in (8, 6, 4))  # margins, where a bare win is none
-SHARE = 0.5  # of the time, spent on descents
+EASY = 20  # nodes before the first dive
+SHARE, DIVE = 0.5, 0.2  # of the time spent on looking for points; of what is left, on one dive
 BRIEF, SLICE = 0.3, 0.5  # seconds before the first descent; of one at a time, at most
 LAG = 8.0  # how much a bound counts as larger that is all the way from the target
 WHOLE = 1e-6  # how far from a whole number counts as one
@@ -80,7 +81,7 @@ class Branching:
     """The nodes of one formulation within a radius.
 
     ``offer`` is told every point that a node's whole numbers leave.  Best first meets few of
-    them: ``descend`` looks for some.
+    them: ``descend`` looks for some; without it there are dives.
     """
 
     margins: tuple[Fraction, ...] = (Fraction(0), *CLEARER)
@@ -92,7 +93,7 @@ class Branching:
         formulator: Formulator,
         radius: Fraction,
         offer: Offer,
-        descend: Descend,
+        descend: Descend | None = None,
     ) -> None:
         self.formulation, self.formulator = formulation, formulator
         self.radius, self.offer, self.descend = radius, offer, descend
@@ -106,7 +107,7 @@ class Branching:
         self.binary = self.program.whole & (self.program.upper - self.program.lower <= 1)
         self.names = [column.name for column in formulation.model.columns]
         self.clearer: dict[Fraction, tuple[Formulation, HullProgram | None]] = {}
-        self.started, self.descending = now(), 0.0
+        self.started, self.looking = now(), 0.0
         self.in_vain = 0  # descents since one that led to a point
         self.least = np.inf  # of the bounds of nodes that stay open
         self.queue, self.nodes = OpenNodes(), 0
@@ -128,7 +129,10 @@ class Branching:
             if found is None:
                 continue
             bound, values, ranges = found
-            self._descend_now_and_then(deadline)
+            if self.descend is not None:
+                self._descend_now_and_then(self.descend, deadline)
+            elif self.nodes > EASY:
+                self._dive_now_and_then(values, ranges, deadline)
             for child in self._children(values, ranges, bound, deadline):
                 queue.push(bound, child, self.lag)
         if self.least < self.radius:
@@ -204,16 +208,85 @@ class Branching:
         below[j], above[j] = np.floor(values[j]), np.ceil(values[j])
         yield from ((lower, below), (above, upper))
 
-    def _descend_now_and_then(self, deadline: float) -> None:
+    def _descend_now_and_then(self, descend: Descend, deadline: float) -> None:
         """Descend, unless that takes its share of the time already: less, each time in vain."""
         begun = now()
         spent = begun - self.started
-        if spent > BRIEF and self.descending <= SHARE * spent / (1 + self.in_vain):
-            better = self.descend(min(begun + SLICE, deadline))
+        if spent > BRIEF and self.looking <= SHARE * spent / (1 + self.in_vain):
+            better = descend(min(begun + SLICE, deadline))
             self.in_vain += 1
             if better is not None:
                 self.radius, self.in_vain = min(self.radius, better), 0
-            self.descending += now() - begun
+            self.looking += now() - begun
+
+    def _dive_now_and_then(self, values: Floats, ranges: Ranges, deadline: float) -> None:
+        """Dive from a node, both ways, unless that takes its share of the time already."""
+        for costly_first in (True, False):
+            begun = now()
+            if self.looking <= SHARE * (begun - self.started):
+                self._dive(values, ranges, costly_first, deadline)
+                self.looking += now() - begun
+
+    def _dive(self, values: Floats, ranges: Ranges, costly_first: bool, deadline: float) -> None:
+        """Look for a point below a node: changes that cost are undone, while one is left.
+
+        One number is made whole after the other, those that stand for a change first, to 0, the
+        least first; what does not go is put the other way round, once.  This proves nothing.
+        """
+        until = min(deadline, now() + DIVE * (deadline - now()))
+        lower, upper = (ends.copy() for ends in ranges)
+        costly = self.binary & (self.program.cost > 0)
+        while True:
+            if costly_first:
+                upper[costly & (lower == 0) & (values <= WHOLE)] = 0.0
+            chosen = self._torn(values, costly & (lower < upper), costly_first)
+            if chosen is None:
+                break
+            j, goal = chosen
+            other = lower[j] + upper[j] - goal
+            found = self._fixed(j, goal, lower, upper, until)
+            if found is None and self.binary[j]:
+                found = self._fixed(j, other, lower, upper, until)
+            if found is None:
+                return
+            values = found
+        for j in np.flatnonzero(costly & (lower == 1)).tolist():  # in vain, by what came after it?
+            found = self._fixed(j, 0.0, lower, upper, until)
+            if found is None:
+                lower[j] = upper[j] = 1.0
+            else:
+                values = found
+        held = [np.where(self.program.whole, np.round(values), ends) for ends in (lower, upper)]
+        self._place((held[0], held[1]), -np.inf, deadline)
+
+    def _fixed(
+        self, j: int, value: float, lower: Floats, upper: Floats, deadline: float
+    ) -> Floats | None:
+        """The solution with one more number fixed; ``None`` if there is none, or no time."""
+        lower[j] = upper[j] = value
+        return None if now() >= deadline else self._relaxed((lower, upper), deadline)
+
+    def _torn(self, values: Floats, costly: Any, costly_first: bool) -> tuple[int, float] | None:
+        """Which number a dive fixes next, and where."""
+        away = np.where(self.program.whole & ~costly, np.abs(values - np.round(values)), 0.0)
+        torn = away > WHOLE
+        if costly.any() and (costly_first or not torn.any()):
+            return int(np.where(costly, values, np.inf).argmin()), 0.0
+        if not torn.any():
+            return None
+        j = int(np.where(torn, away, np.inf).argmin())
+        return j, float(np.round(values[j]))
+
+    def _relaxed(self, ranges: Ranges, deadline: float) -> Floats | None:
+        """The solution of a linear program; none if there is none, or too far away."""
+        self.solver.hold(*ranges)
+        try:
+            found = self.solver.solve(self.near, deadline, self.more)
+        except SolverError:
+            return None
+        if found is None or found.objective / self.program.scale >= self.radius:
+            return None
+        return found.values
 
     def _offer(self, values: Floats) -> None:
         better = self.offer(self.formulation.lift(values))

@@ -276,8 +276,9 @@ class ProgramSearch(PointSearch):
         end = self.deadline
         if self.branching is None:
             end = min(end, started + PRICING * self.patience)
+        descend = None if self.begin is None else self._descend
         make = self.branching or Branching
-        branching = make(formulation, self.formulator, radius, self._improve, self._descend)
+        branching = make(formulation, self.formulator, radius, self._improve, descend)
         try:
             ending = branching.run(end)
         except STOPS:

@@ -20,7 +20,6 @@ import numpy as np
 
 from ...arrays import Floats
 from ...compiler.mixed_integer import FEASIBILITY
-from ...errors import SolverError
 from ...kernels import cut_leaves, look_at_leaves
 from ...question.query import Query
 from ..box_search.problem import only_trees, refuses
@@ -46,7 +45,7 @@ class TreeBranching(Branching):
         formulator: Formulator,
         radius: Fraction,
         offer: Offer,
-        descend: Descend,
+        descend: Descend | None,
     ) -> None:
         super().__init__(formulation, formulator, radius, offer, descend)
         self.trees, self.leaves = trees, trees.leaves()
@@ -268,13 +267,10 @@ class TreeBranching(Branching):
         if self.faces.cut_off(self.solver.forms @ rounded + self.solver.constants):
             return
         ends = self.program.lower, self.program.upper
-        self.solver.hold(*(np.where(whole, rounded, each) for each in ends))
-        try:
-            found = self.solver.solve(self.near, np.inf, self.more)
-        except SolverError:
-            return
-        if found is not None and found.objective / self.program.scale < self.radius:
-            super()._offer(found.values)
+        held = [np.where(whole, rounded, each) for each in ends]
+        relaxed = self._relaxed((held[0], held[1]), np.inf)
+        if relaxed is not None:
+            super()._offer(relaxed)
 
     def _nearest(self, margin: Fraction, ranges: Ranges, deadline: float) -> Any:
         """The nearest point of a cell; numbers that tolerances put beyond it are put back."""
