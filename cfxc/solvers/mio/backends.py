@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
+from threading import Thread
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -107,7 +108,9 @@ class Highs(Backend):
             lambda event: pool.append(np.array(event.data_out.mip_solution, dtype=np.float64))
         )
         highs.HandleUserInterrupt = True
-        if not attend(highs.startSolve(), highs.cancelSolve):
+        thread = Thread(target=highs.run, daemon=True)  # startSolve has one lock for all solvers
+        thread.start()
+        if not attend(thread, highs.cancelSolve):
             return Answer("limit", values=pool[-1] if pool else None, pool=tuple(pool))
         interrupted = is_pressed()
         status = highs.getModelStatus()

@@ -5,8 +5,10 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from fractions import Fraction
+from threading import Event
 from typing import Any
 
+import highspy
 import numpy as np
 import pandas as pd
 import pytest
@@ -29,6 +31,7 @@ from cfxc.solvers.mio.regions import Ending
 from cfxc.solvers.smt import backend as smt_backend
 from cfxc.solvers.smt import search as smt_search
 from cfxc.space import Feature
+from cfxc.stopping import now, until
 from tests.solvers.grids import NORMS, brute_force, frame_of, norm, root
 from tests.solvers.kinds import KINDS, SMOOTH, outcome_of, task, trained
 from tests.solvers.test_brute_force import MIX, RULES, WRITTEN, restricted
@@ -388,3 +391,26 @@ def test_nothing_is_left_to_decide_of_a_one_class_machine() -> None:
     for semantics in ("real", "float"):
         result = model.explain(row, target=1, semantics=semantics)
         assert result.distance == pytest.approx(nearest)
+
+
+def test_a_solve_that_heeds_no_cancelling_blocks_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """HiGHS's own threads share one lock: after one that was left alone, none began."""
+    go_on, run = Event(), highspy.Highs.run
+
+    def deaf(self: highspy.Highs) -> object:
+        go_on.wait(20)
+        return run(self)
+
+    bounds = (np.zeros(1), np.ones(1)), (np.full(1, 0.5), np.full(1, np.inf))
+    program = Rounded.of(np.ones(1), bounds[0], np.ones((1, 1)), bounds[1])
+    try:
+        with monkeypatch.context() as patch, until(now() + 0.1):
+            patch.setattr(highspy.Highs, "run", deaf)
+            assert Highs().solve(program, seconds=5.0, gap=0.0).status == "limit"
+        answer = Highs().solve(program, seconds=5.0, gap=0.0)
+        assert answer.status == "optimal"
+        assert answer.bound == pytest.approx(0.5)
+    finally:
+        go_on.set()
