@@ -111,8 +111,8 @@ def around(local: LocalSearch, point: Point) -> list[Point]:
     admissible.  In a hull nothing is gained by shrinking.
     """
     row = local.row(point)
-    found = [settled(local.query, point, local.query.factual), point]
-    found = found[found[0] == point :]
+    still = settled(local.query, point, local.query.factual)
+    found = [point] if still == point else [still, point]
     own = len(found)
     if local.query.effects:
         found.append(local.point(local.followed(row[None])[0]))
