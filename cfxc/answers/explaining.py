@@ -289,7 +289,7 @@ class Explainer:
         """Whether the deployed model has the target outcome, by rounding."""
         if self._asks_first or self.question.semantics == "real":
             return False
-        return original.target.is_plain and original.target.holds(original.before)
+        return original.holds()
 
     def _posed(
         self, frame: pd.DataFrame, span: Span, before: Any = None, cells: Cells = None

@@ -96,14 +96,20 @@ class Original:
             return True
         read = self._cells.get(tuple(point.items()), self.row(point))
         same = self.space.encode_row(read, extra="ignore") == dict(point)
-        return same and self.target.holds(self.outcome(point)) and self._is_likely(point)
+        return same and self.target.holds(self.outcome(point)) and self._is_likely(self.row(point))
 
-    def _is_likely(self, point: Point) -> bool:
-        """Whether the model's own probability is what was asked for, if it gives any."""
+    def holds(self) -> bool:
+        """Whether the model itself says that the instance is in the target."""
+        if self.target.margin or not self.target.holds(self.before):
+            return False
+        return self._is_likely(self.frame, known=True)
+
+    def _is_likely(self, row: pd.DataFrame, *, known: bool = False) -> bool:
+        """Whether the model's own probability is what was asked for; if it gives none, ``known``."""
         if self.target.chance is None:
             return True
-        chance = self.chance(self.row(point), self.target.label)
-        return chance is None or chance >= self.target.chance
+        chance = self.chance(row, self.target.label)
+        return not known if chance is None else chance >= self.target.chance
 
     def _ask(self, row: pd.DataFrame) -> Any:
         return plain_item(self.predict(row)[0])

@@ -73,6 +73,20 @@ def test_a_probability_at_a_tie() -> None:
     assert table.distance[1] == answer.distance
 
 
+def test_a_probability_that_the_model_gives_by_rounding() -> None:
+    """The exact one is 1/2, of the other label; what the model does not give is still asked for."""
+    model = compiled(SAME)
+    assert forest(SAME).predict_proba(PERSON)[0, 1] > 0.5
+    for chance, status in (0.5, "unchanged"), (0.6, "optimal"):
+        rule = [cfxc.Probability(chance)]
+        table = model.explain_batch(pd.DataFrame({"a": [0, 5]}), target=1, subject_to=rule)
+        assert list(table.status) == ["unchanged", status]
+    with pytest.raises(cfxc.NoChangeNeededError, match="with probability 0.5"):
+        model.explain(PERSON, target=1, subject_to=[cfxc.Probability(0.5)])
+    answer = model.explain(PERSON, target=1, subject_to=rule)
+    assert answer.changes == {"a": (5, 2)}
+
+
 @pytest.mark.parametrize("asked", ["target", "favourable", "default"])
 def test_who_is_accepted_by_rounding_needs_no_change(asked: str) -> None:
     model = compiled(SAME, favourable=1) if asked == "favourable" else compiled(SAME)
