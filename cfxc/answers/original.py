@@ -105,7 +105,7 @@ class Original:
         return self._is_likely(self.frame, known=True)
 
     def _is_likely(self, row: pd.DataFrame, *, known: bool = False) -> bool:
-        """Whether the model's own probability is what was asked for; if it gives none, ``known``."""
+        """Whether its own probability is what was asked for; if it gives none, not ``known``."""
         if self.target.chance is None:
             return True
         chance = self.chance(row, self.target.label)

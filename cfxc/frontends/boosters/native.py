@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from importlib import import_module
 from typing import Any
 
@@ -88,6 +87,8 @@ class NativePredictor:
 
     Attributes:
         program: The lowered program.
+        task, classes, unit_roundoff, adds_singles: As of every ``Predictor``; labels are 0, 1, …,
+            and the sums of XGBoost are in single floats.
 
     Raises:
         UnsupportedError: what cannot be lowered, all of it.
@@ -96,33 +97,17 @@ class NativePredictor:
     def __init__(self, native: Native, space: FeatureSpace, name: str) -> None:
         if flaws := list(native.flaws):
             raise UnsupportedError(f"this {native.library} model cannot be compiled", flaws)
-        self._native = native
+        self._native, labels = native, native.classes
+        self.task: Task = "regressor" if labels is None else "classifier"
+        self.classes = None if labels is None else tuple(range(labels))
+        self.adds_singles = native.library == "XGBoost"
+        self.unit_roundoff = SINGLE if self.adds_singles else DOUBLE
         lowering = Lowering(name, space)
         with lowering.at(name):
             refs = tuple(raw_columns(space, native.columns, as_array=False))
             outputs = native.lower(lowering, refs)
         lowering.finish()
         self.program: Program = lowering.builder.build_with(outputs)
-
-    @property
-    def task(self) -> Task:
-        """``classifier`` or ``regressor``."""
-        return "regressor" if self._native.classes is None else "classifier"
-
-    @property
-    def unit_roundoff(self) -> Fraction:
-        """2⁻²⁴ for the sums of XGBoost, in single floats, and 2⁻⁵³ for those of LightGBM."""
-        return SINGLE if self._native.library == "XGBoost" else DOUBLE
-
-    @property
-    def adds_singles(self) -> bool:
-        """Whether it is XGBoost."""
-        return self._native.library == "XGBoost"
-
-    @property
-    def classes(self) -> tuple[Label, ...] | None:
-        """0, 1, …; ``None`` for a regressor."""
-        return None if self._native.classes is None else tuple(range(self._native.classes))
 
     def probabilities(self, frame: pd.DataFrame) -> Array | None:
         """The predictions of a classifier, (n, k); ``None`` if these are no probabilities."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import pandas as pd
 
 from ...arrays import Array
 from ...errors import ModelFileError
-from ...ir import Label, Program
+from ...ir import Program
 from ...space import FeatureSpace
 from ..predictor import SINGLE, Task, Wanted
 from .graph import Model, read_model
@@ -29,11 +28,15 @@ class OnnxPredictor:
 
     Attributes:
         program: The lowered program (see ``lower``).
+        task, classes, unit_roundoff, adds_singles: As of every ``Predictor``: most operators
+            compute in single floats, and add in an order that depends on the size of the batch.
 
     Raises:
         ModelFileError, InvalidInputError, UnsupportedError: as ``lower``; also if onnxruntime
             does not load the model.
     """
+
+    unit_roundoff, adds_singles = SINGLE, True
 
     def __init__(
         self,
@@ -50,27 +53,8 @@ class OnnxPredictor:
         self.program: Program = lowered.program
         self._feeds = lowered.feeds
         self._answer = lowered.answer
+        self.task, self.classes = self._answer.task, self._answer.classes
         self._session = _session(proto.SerializeToString(), name)
-
-    @property
-    def task(self) -> Task:
-        """``classifier`` or ``regressor``."""
-        return self._answer.task
-
-    @property
-    def unit_roundoff(self) -> Fraction:
-        """2⁻²⁴: most operators of ONNX compute in single floats."""
-        return SINGLE
-
-    @property
-    def adds_singles(self) -> bool:
-        """Yes, in an order that depends on onnxruntime's threads and on the size of the batch."""
-        return True
-
-    @property
-    def classes(self) -> tuple[Label, ...] | None:
-        """The labels in the order of the program's ``label``; ``None`` for a regressor."""
-        return self._answer.classes
 
     def predict(self, frame: pd.DataFrame) -> Array:
         """Labels (n,), or numbers of shape (n,) for one target and (n, k) for k.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import torch
 
 from ...arrays import Array
 from ...errors import UnsupportedError
-from ...ir import Label, Program
+from ...ir import Program
 from ...space import FeatureSpace
 from ..predictor import DOUBLE, SINGLE, Task, Wanted
 from .exporting import exported, number_type
@@ -30,6 +29,8 @@ class TorchPredictor:
 
     Attributes:
         program: The lowered program.
+        task, classes, unit_roundoff, adds_singles: As of every ``Predictor``; single floats, unless
+            all numbers are doubles, are added in an order that depends on the size of the batch.
 
     Raises:
         UnsupportedError, InvalidInputError: as ``exported`` and ``lower_exported``.
@@ -42,29 +43,11 @@ class TorchPredictor:
         if isinstance(model, torch.nn.Module):
             model = copy.deepcopy(model).cpu().eval()
         self._model = exported(model, space)
-        self._single = number_type(self._model.call) != torch.float64
+        self.adds_singles = number_type(self._model.call) != torch.float64
+        self.unit_roundoff = SINGLE if self.adds_singles else DOUBLE
         self.program: Program
         self.program, self._answer = lower_exported(self._model, space, Wanted(task, output, cut))
-
-    @property
-    def task(self) -> Task:
-        """``classifier`` or ``regressor``."""
-        return self._answer.task
-
-    @property
-    def unit_roundoff(self) -> Fraction:
-        """2⁻²⁴, or 2⁻⁵³ if all numbers of the module are doubles."""
-        return SINGLE if self._single else DOUBLE
-
-    @property
-    def adds_singles(self) -> bool:
-        """Yes, in an order that depends on threads and on the size of the batch."""
-        return bool(self._single)
-
-    @property
-    def classes(self) -> tuple[Label, ...] | None:
-        """The labels in the order of the program's ``label``; ``None`` for a regressor."""
-        return self._answer.classes
+        self.task, self.classes = self._answer.task, self._answer.classes
 
     def predict(self, frame: pd.DataFrame) -> Array:
         """Labels (n,), or numbers of shape (n,) for one target and (n, k) for k.
