@@ -210,6 +210,35 @@ def test_rows_of_wide_ranges_are_no_near_copies(distance: str) -> None:
     assert [one.apart > 0.1 * one.apart_bound for one in answer.alternatives] == [True] * 2  # type: ignore[operator]
 
 
+@pytest.mark.parametrize("measure", ["l1", "linf"])
+def test_bounds_hold_of_narrow_ranges_far_from_zero(measure: Any) -> None:
+    """Solvers take for one what differs by less than their tolerance."""
+    first, steps, step = np.array([1024.0, 1.0, 1.0]), np.array([4, 6, 4]), 2.0**-30
+    grid = np.array(list(itertools.product(*[range(n + 1) for n in steps])))
+    rows = pd.DataFrame(first + grid * step, columns=list("abc"))
+    wanted = (grid[:, 1] > 3) & (grid[:, 0] > 0)
+    tree = make_pipeline(StandardScaler(), DecisionTreeClassifier()).fit(rows, wanted)
+    features = [
+        cfxc.Feature(
+            name, "real", lower=low, upper=low + n * step, resolution=Fraction(1, 2**30)
+        ) for name, low, n in zip(rows, first, steps, strict=True)
+    ]  # fmt: skip
+    model = cfxc.compile(tree, cfxc.FeatureSpace(features))
+    diversity = cfxc.Diverse(within=1000, measure=measure)
+    answers = model.explain(
+        rows[:1], target=True, count=3, method="mio", diversity=diversity, time_limit=8
+    ).all()
+    least = np.full(len(grid), inf)
+    for answer, other in itertools.pairwise(answers):
+        assert answer.counterfactual is not None
+        own = (answer.counterfactual.to_numpy(np.float64)[0] - first) / step
+        parts = np.abs(grid - own) / steps
+        least = np.minimum(least, parts.mean(1) if measure == "l1" else parts.max(1))
+        assert other.apart_bound is not None
+        assert other.apart_bound >= least[wanted].max() * (1 - 1e-9)
+    assert len(answers) == 3
+
+
 def test_a_least_difference_is_of_other_answers() -> None:
     with pytest.raises(InvalidInputError, match=r"apart is for diversity='points'.*leave one"):
         cfxc.Question(count=3, apart=0.3, diversity=cfxc.Diverse())

@@ -81,7 +81,7 @@ def test_a_probability_that_the_model_gives_by_rounding() -> None:
         rule = [cfxc.Probability(chance)]
         table = model.explain_batch(pd.DataFrame({"a": [0, 5]}), target=1, subject_to=rule)
         assert list(table.status) == ["unchanged", status]
-    with pytest.raises(cfxc.NoChangeNeededError, match="with probability 0.5"):
+    with pytest.raises(cfxc.NoChangeNeededError, match=r"with probability 0.5"):
         model.explain(PERSON, target=1, subject_to=[cfxc.Probability(0.5)])
     answer = model.explain(PERSON, target=1, subject_to=rule)
     assert answer.changes == {"a": (5, 2)}

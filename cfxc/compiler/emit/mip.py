@@ -141,8 +141,7 @@ class Emitter(Rows):
             if term.sort == "bool":
                 found = self.model.binary(term.data)
             else:
-                low, high = _range(term)
-                found = self.model.column(term.data, low, high, term.sort == "int")
+                found = self.emission.placed(term.data, _range(term), term.sort == "int")
             self.emission.variables[term] = found
         return found
 

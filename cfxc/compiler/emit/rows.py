@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import floor
 
 from ...ir.linear import ONE, ZERO, LinearForm
 from ..mixed_integer import Affine, Model
@@ -47,7 +48,9 @@ class Emission:
     ``variables`` may be given forms of columns before anything is written; the others get a
     column of their own on first use.  ``gaps`` holds, for every maximum of two whose larger side
     is open, their difference and its bounds; ``phases`` are the binaries that choose such a side,
-    of ``maxima`` that are written: relaxations do without the rows of the others.
+    of ``maxima`` that are written: relaxations do without the rows of the others.  ``shifted``:
+    own columns begin at 0, those of narrow ranges in units of these, since solvers take for one
+    what differs by less than their tolerance.
     """
 
     model: Model = field(default_factory=Model)
@@ -55,9 +58,20 @@ class Emission:
     gaps: dict[Term, tuple[Affine, Ends]] = field(default_factory=dict)
     phases: set[int] = field(default_factory=set)
     maxima: deque[Maximum] = field(default_factory=deque)
+    shifted: bool = False
 
     def __post_init__(self) -> None:
         self.relaxation = Relaxation(self.model)
+
+    def placed(self, name: str, ends: Ends, whole: bool) -> Affine:
+        """A number within its ends, in a column of its own."""
+        low, high = ends
+        if not self.shifted:
+            return self.model.column(name, low, high, whole)
+        start = Fraction(floor(low)) if whole else low
+        unit = ONE if whole else min(high - low, ONE) or ONE
+        column = self.model.column(name, (low - start) / unit, (high - start) / unit, whole)
+        return unit * column + start
 
     def complete(self) -> Model:
         """The program, with the rows of all maxima; their phases are its last columns."""

@@ -27,7 +27,7 @@ from ...compiler.mixed_integer import Affine, Model, Rounded
 from ...compiler.relaxation import CURVES
 from ...compiler.rewriting import AbsorbingPool
 from ...compiler.terms import Pool, Term, postorder
-from ...ir.linear import ZERO, LinearForm
+from ...ir.linear import ONE, ZERO, LinearForm
 from ...question.distances import Norms, root_above
 from ...question.domain import Domain
 from ...question.query import Query
@@ -222,7 +222,7 @@ class _Writer:
         self.formulator, self.query = formulator, formulator.query
         self.pool, self.inputs, self.facts, self.cells = pool, inputs, facts, cells
         self.radius, self.all_windows, self.known = radius, windows, known or {}
-        self.emission = Emission()
+        self.emission = Emission(shifted=True)
         self.model = self.emission.model
         self.squares: list[Square] = []
         self.coordinates: list[Affine] = []  # of the hull, if there is one
@@ -369,7 +369,7 @@ class _Writer:
         if unit is not None:
             error = domain.rounding
             low, high = ceil((low - error) / unit) * unit, high + error
-        steps = unit or Fraction(1)
+        steps = unit or min(domain.feature.range, ONE) or ONE
         reach = (high - low) / steps
         most = Fraction(floor(reach)) if unit is not None else reach
         there = self.model.column(f"{domain.name} is there", 0, int(most >= 0), True)
@@ -413,7 +413,7 @@ class _Writer:
             error = domain.rounding
             own = round(own / unit) * unit
             low, high = low - error, high + error
-        steps = unit or Fraction(1)
+        steps = unit or min(domain.feature.range, ONE) or ONE
         forms = []
         for side, end in (("up", high - own), ("down", own - low)):
             reach = max(end / steps, ZERO)
