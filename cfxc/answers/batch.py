@@ -362,15 +362,23 @@ class Batch:
         return table_of(rows, [None] * len(rows), self.run.certificates is not None)
 
 
-def _packed(question: Together) -> Together | bytes:
-    """The question as bytes, which a process unpacks once for all its parts; itself if it cannot.
+def _packed(question: Together) -> bytes:
+    """The question as bytes, which a process unpacks once for all its parts.
 
     What a process has worked out of the model, it then keeps.
+
+    Raises:
+        InvalidInputError: the model is none that can be sent to another process.
     """
+    from joblib import wrap_non_picklable_objects
+
     try:
-        return pickle.dumps(question, pickle.HIGHEST_PROTOCOL)
-    except (pickle.PicklingError, AttributeError, TypeError):  # joblib itself packs more
-        return question
+        return pickle.dumps(wrap_non_picklable_objects(question, keep_wrapper=False))
+    except Exception as error:  # whatever parts of a library's model raise
+        said = str(error).partition("\n")[0][:200]
+        raise InvalidInputError(
+            f"this model cannot be sent to other processes ({said}); ask with n_jobs=1"
+        ) from error
 
 
 @lru_cache(maxsize=1)

@@ -232,17 +232,12 @@ class Explainer:
         found: list[Result | CfxcError] = []
         outcomes = self.model.predict(pd.concat(frames, ignore_index=True))
         for frame, error, outcome in zip(frames, errors, map(plain_item, outcomes), strict=True):
-            assert isinstance(error.target, Target)
-            original = Original(
-                self.model.predict, self.model.space, error.target, frame, by_row=True,
-                chance=partial(chance_of, self.model.predictor),
-            )  # fmt: skip
-            point = self.model.space.encode_row(frame)
+            original, point = self._deployed(frame, error), self.model.space.encode_row(frame)
             original.tell(outcome, point, outcome)
-            held = error.target.holds(outcome)
-            if self.named and original.flips(point):
+            known = not original.denies()
+            if self.named and known and original.flips(point):
                 found.append(self._as_it_is(original, point))
-            elif self.named and (held or self.question.semantics == "real"):
+            elif self.named and (known or self.question.semantics == "real"):
                 found.append(
                     InvalidInputError(
                         f"the exact program has the factual in the target {error.target} already, "
@@ -252,6 +247,14 @@ class Explainer:
             else:
                 found.append(self._answer(frame, Span(self.question.time_limit), outcome))
         return found
+
+    def _deployed(self, frame: pd.DataFrame, error: NoChangeNeededError) -> Original:
+        """The model itself, about an instance of which it is not known what has the target."""
+        assert isinstance(error.target, Target)
+        return Original(
+            self.model.predict, self.model.space, error.target, frame, by_row=True,
+            chance=partial(chance_of, self.model.predictor),
+        )  # fmt: skip
 
     def _as_it_is(self, original: Original, point: Point) -> Result:
         """The factual itself as the answer."""
@@ -287,9 +290,7 @@ class Explainer:
 
     def _is_held(self, original: Original) -> bool:
         """Whether the deployed model has the target outcome, by rounding."""
-        if self._asks_first or self.question.semantics == "real":
-            return False
-        return original.holds()
+        return self.question.semantics != "real" and original.holds()
 
     def _posed(
         self, frame: pd.DataFrame, span: Span, before: Any = None, cells: Cells = None
@@ -321,10 +322,11 @@ class Explainer:
         )  # fmt: skip
         try:
             return ask(before=before)
-        except NoChangeNeededError:
-            if before is not None or cells is not None or options.semantics == "real":
+        except NoChangeNeededError as error:
+            original = self._deployed(frame, error)
+            if cells is not None or options.semantics == "real" or not original.denies():
                 raise  # of many instances the model is asked at once
-        return ask(before=plain_item(model.predict(frame)[0]))
+        return ask(before=original.before, may_hold=True)
 
     def _in_hulls(self, query: Query) -> Query:
         """The question with its trust regions."""

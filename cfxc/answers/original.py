@@ -104,6 +104,10 @@ class Original:
             return False
         return self._is_likely(self.frame, known=True)
 
+    def denies(self) -> bool:
+        """Whether the model itself says that the instance is not in the target."""
+        return not (self.target.holds(self.before) and self._is_likely(self.frame))
+
     def _is_likely(self, row: pd.DataFrame, *, known: bool = False) -> bool:
         """Whether its own probability is what was asked for; if it gives none, not ``known``."""
         if self.target.chance is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,11 @@ LARGER, SAME = (0, 4, 5), (5, 3, 1)
 same, and the model's is larger."""
 
 
-def forest(sixths: tuple[int, ...]) -> RandomForestClassifier:
-    """Accepts a < 3, refuses a > 7; between them trees give so many sixths to 1."""
-    X = pd.DataFrame({"a": [0] * 6 + [5] * 6 + [9] * 6})
-    made = RandomForestClassifier(len(sixths), random_state=0).fit(X, X.a < 3)
-    labels = [[1] * 6 + [1] * n + [0] * (6 - n) + [0] * 6 for n in sixths]
+def forest(shares: tuple[int, ...], of: int = 6) -> RandomForestClassifier:
+    """Accepts a < 3, refuses a > 7; between them trees give so many of the shares to 1."""
+    X = pd.DataFrame({"a": [0] * of + [5] * of + [9] * of})
+    made = RandomForestClassifier(len(shares), random_state=0).fit(X, X.a < 3)
+    labels = [[1] * of + [1] * n + [0] * (of - n) + [0] * of for n in shares]
     made.estimators_ = [DecisionTreeClassifier(random_state=0).fit(X.values, y) for y in labels]
     made.classes_ = np.array([0, 1])
     return made
@@ -71,6 +72,43 @@ def test_a_probability_at_a_tie() -> None:
     assert answer.changes == {"a": (5, 2)}
     assert list(table.status) == ["unchanged", answer.status, "feasible"]  # 7 ties, as 5 does
     assert table.distance[1] == answer.distance
+
+
+def test_a_probability_is_the_double_that_the_model_gives() -> None:
+    """0.6 of one tree is less than 3/5; 0.4, 1 and 1 have a mean below the double 0.8."""
+    people = pd.DataFrame({"a": [0, 5, 9]})
+    for shares, least, held in ((6,), 0.6, True), ((4, 10, 10), 0.8, False):
+        made = forest(shares, 10)
+        assert (made.predict_proba(PERSON)[0, 1] >= least) == held
+        rule = [cfxc.Probability(least)]
+        model = cfxc.compile(made, SPACE, favourable=1)
+        answer = model.explain(PERSON, subject_to=rule)
+        assert answer.unchanged == held
+        assert answer.changes == ({} if held else {"a": (5, 2)})
+        table = model.explain_batch(people, target=1, subject_to=rule)
+        assert list(table.status == "unchanged") == [True, held, False]
+        asking = pytest.raises(cfxc.NoChangeNeededError) if held else nullcontext()
+        with asking:
+            assert model.explain(PERSON, target=1, subject_to=rule).changes == answer.changes
+
+
+def test_a_probability_in_single_floats() -> None:
+    """The exact one may be less by their rounding; who asks for what the model gives has it."""
+    xgboost = pytest.importorskip("xgboost")
+    X = pd.DataFrame({"a": np.repeat(range(10), 20)})
+    wanted = X.a + np.random.default_rng(0).normal(0, 3, len(X)) > 4
+    made = xgboost.XGBClassifier(n_estimators=8, max_depth=3, n_jobs=1).fit(X, wanted)
+    model, people = cfxc.compile(made, SPACE), pd.DataFrame({"a": range(10)})
+    for place, given in enumerate(made.predict_proba(people)[:, 1].astype(float)):
+        if given < 0.5:
+            continue
+        for least in given, np.nextafter(given, 0), given - 1e-9, np.nextafter(given, 1):
+            rule = [cfxc.Probability(float(least))]
+            table = model.explain_batch(people, target=1, subject_to=rule)
+            assert (table.status[place] == "unchanged") == (given >= least)
+            if given >= least:
+                with pytest.raises(cfxc.NoChangeNeededError):
+                    model.explain(people[place : place + 1], target=1, subject_to=rule)
 
 
 def test_a_probability_that_the_model_gives_by_rounding() -> None:

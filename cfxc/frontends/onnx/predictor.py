@@ -54,7 +54,14 @@ class OnnxPredictor:
         self._feeds = lowered.feeds
         self._answer = lowered.answer
         self.task, self.classes = self._answer.task, self._answer.classes
-        self._session = _session(proto.SerializeToString(), name)
+        self._graph = proto.SerializeToString(), name
+        self._session = _session(*self._graph)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_session": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _session=_session(*state["_graph"]))
 
     def predict(self, frame: pd.DataFrame) -> Array:
         """Labels (n,), or numbers of shape (n,) for one target and (n, k) for k.

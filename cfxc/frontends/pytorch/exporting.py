@@ -38,19 +38,24 @@ class Exported:
 
     Attributes:
         name: Of the module, in messages.
-        program: torch's ``ExportedProgram``, its ops without side effects.
+        program: torch's ``ExportedProgram``, its ops without side effects; copies are without.
+        places: Its arguments, with the place of each among the flat ones.
         call: Runs the deployed module on its arguments.
         feeds: What each input takes, in the order of the flat arguments.
     """
 
     name: str
     program: Any
+    places: Any
     call: Any
     feeds: tuple[Feed, ...]
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "program": None}
+
     def outputs(self, tensors: Sequence[Any]) -> dict[str, Any]:
         """What the deployed module gives for flat arguments, by name."""
-        args, kwargs = pytree.tree_unflatten(list(tensors), self.program.call_spec.in_spec)
+        args, kwargs = pytree.tree_map(tensors.__getitem__, self.places)
         with torch.no_grad():
             found = self.call(*args, **kwargs)
         leaves = pytree.tree_flatten_with_path(found)[0]
@@ -77,7 +82,9 @@ def exported(model: Any, space: FeatureSpace) -> Exported:
         name, call = type(model).__name__, model
         program = _export(name, model, *_example(name, model, space))
     program = _plain(name, program)
-    return Exported(name, program, call, match(name, _inputs(name, program), space))
+    nest = program.call_spec.in_spec
+    places = pytree.tree_unflatten(list(range(nest.num_leaves)), nest)
+    return Exported(name, program, places, call, match(name, _inputs(name, program), space))
 
 
 def _export(name: str, module: Any, args: tuple[Any, ...], rows: Any) -> Any:

@@ -80,7 +80,7 @@ class Margin(_Least):
 class Probability(_Least):
     """The model gives the target label a probability of ``least`` or more.
 
-    The model's own probability, where it gives any, is asked too.
+    The model's own probability, where it gives any, is asked too, and decides what somebody has.
 
     Args:
         least: 0 < p < 1.
@@ -109,4 +109,5 @@ class Probability(_Least):
             raise InvalidInputError("a probability is of a label; move the range instead")
         if "probability" not in dict(program.outputs):
             raise UnsupportedError("the model gives no probabilities", remedy="ask for a margin")
-        return replace(target, chance=self.exact)
+        held = Fraction(float(self.exact))  # the model's own is a double, and may be this one
+        return replace(target, chance=min(self.exact, held))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
 
+import cfxc
 from cfxc.frontends.onnx.forest import Forest, from_tables
 from cfxc.frontends.onnx.graph import read_graph
 from cfxc.frontends.onnx.rules.trees import HALF, cut_of_votes, extremes
@@ -103,3 +105,14 @@ def test_reported_scores_are_not_moved() -> None:
     np.testing.assert_allclose(
         np.array(share, float), forest.predict_proba(row.to_numpy())[0], atol=1e-6
     )
+
+
+def test_in_other_processes() -> None:
+    """The session is made anew there."""
+    table = numbers(100).astype("float32")
+    forest = RandomForestClassifier(5, random_state=0).fit(table.to_numpy(), target(table))
+    made = cfxc.compile(export(forest, table, zipmap=False), FeatureSpace.infer(table))
+    again = copy.deepcopy(made)
+    assert again.predict(table).tolist() == made.predict(table).tolist()
+    one, two = (made.explain_batch(table[:4], target=1, n_jobs=jobs) for jobs in (1, 2))
+    assert one.distance.tolist() == two.distance.tolist()

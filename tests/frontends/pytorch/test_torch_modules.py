@@ -301,6 +301,20 @@ def test_exported_programs_and_files(tmp_path: Path) -> None:
         cfxc.compile(tmp_path / "state.pt", SPACE, trust_pickle=True)
 
 
+def test_in_other_processes() -> None:
+    """Modules go there; an exported program does not, and says so."""
+    torch.manual_seed(0)
+    module = nn.Linear(4, 2).eval()
+    made, asked = cfxc.compile(module, SPACE, task="classifier"), FRAME[:4]
+    tables = [made.explain_batch(asked, target=1, n_jobs=jobs) for jobs in (1, 2)]
+    assert tables[0].distance.tolist() == tables[1].distance.tolist()
+    free = ({0: torch.export.Dim("rows")},)
+    program = torch.export.export(module, (torch.zeros(2, 4),), dynamic_shapes=free)
+    made = cfxc.compile(program, SPACE, task="classifier")
+    with pytest.raises(InvalidInputError, match=r"cannot be sent to other processes.*n_jobs=1"):
+        made.explain_batch(asked, target=1, n_jobs=2)
+
+
 def test_damaged_files(tmp_path: Path) -> None:
     """Whatever is cut off or changed, the error is ours, or the file still opens."""
     program = torch.export.export(nn.Linear(4, 1).eval(), (torch.zeros(1, 4),))
