@@ -232,7 +232,8 @@ class Explainer:
         found: list[Result | CfxcError] = []
         outcomes = self.model.predict(pd.concat(frames, ignore_index=True))
         for frame, error, outcome in zip(frames, errors, map(plain_item, outcomes), strict=True):
-            original, point = self._deployed(frame, error), self.model.space.encode_row(frame)
+            original = self._deployed(frame, error, outcome)
+            point = self.model.space.encode_row(frame)
             original.tell(outcome, point, outcome)
             known = not original.denies()
             if self.named and known and original.flips(point):
@@ -248,11 +249,13 @@ class Explainer:
                 found.append(self._answer(frame, Span(self.question.time_limit), outcome))
         return found
 
-    def _deployed(self, frame: pd.DataFrame, error: NoChangeNeededError) -> Original:
-        """The model itself, about an instance of which it is not known what has the target."""
+    def _deployed(
+        self, frame: pd.DataFrame, error: NoChangeNeededError, before: Any = None
+    ) -> Original:
+        """The model itself, about an instance that has the target by the exact program."""
         assert isinstance(error.target, Target)
         return Original(
-            self.model.predict, self.model.space, error.target, frame, by_row=True,
+            self.model.predict, self.model.space, error.target, frame, by_row=True, before=before,
             chance=partial(chance_of, self.model.predictor),
         )  # fmt: skip
 
@@ -323,9 +326,11 @@ class Explainer:
         try:
             return ask(before=before)
         except NoChangeNeededError as error:
-            original = self._deployed(frame, error)
-            if cells is not None or options.semantics == "real" or not original.denies():
+            if cells is not None or options.semantics == "real":
                 raise  # of many instances the model is asked at once
+            original = self._deployed(frame, error, before)
+            if not original.denies():
+                raise
         return ask(before=original.before, may_hold=True)
 
     def _in_hulls(self, query: Query) -> Query:
