@@ -235,7 +235,7 @@ class Explainer:
             original = self._deployed(frame, error, outcome)
             point = self.model.space.encode_row(frame)
             original.tell(outcome, point, outcome)
-            known = not original.denies()
+            known = original.says() is not False
             if self.named and known and original.flips(point):
                 found.append(self._as_it_is(original, point))
             elif self.named and (known or self.question.semantics == "real"):
@@ -293,7 +293,7 @@ class Explainer:
 
     def _is_held(self, original: Original) -> bool:
         """Whether the deployed model has the target outcome, by rounding."""
-        return self.question.semantics != "real" and original.holds()
+        return self.question.semantics != "real" and original.says() is True
 
     def _posed(
         self, frame: pd.DataFrame, span: Span, before: Any = None, cells: Cells = None
@@ -329,7 +329,7 @@ class Explainer:
             if cells is not None or options.semantics == "real":
                 raise  # of many instances the model is asked at once
             original = self._deployed(frame, error, before)
-            if not original.denies():
+            if original.says() is not False:
                 raise
         return ask(before=original.before, may_hold=True)
 

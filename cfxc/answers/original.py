@@ -96,24 +96,20 @@ class Original:
             return True
         read = self._cells.get(tuple(point.items()), self.row(point))
         same = self.space.encode_row(read, extra="ignore") == dict(point)
-        return same and self.target.holds(self.outcome(point)) and self._is_likely(self.row(point))
+        has = same and self.target.holds(self.outcome(point))
+        return has and self._is_likely(self.row(point)) is not False
 
-    def holds(self) -> bool:
-        """Whether the model itself says that the instance is in the target."""
-        if self.target.margin or not self.target.holds(self.before):
-            return False
-        return self._is_likely(self.frame, known=True)
+    def says(self) -> bool | None:
+        """Whether the model itself has the instance in the target; ``None``: it cannot tell."""
+        has = self.target.holds(self.before) and self._is_likely(self.frame)
+        return None if has and self.target.margin else has
 
-    def denies(self) -> bool:
-        """Whether the model itself says that the instance is not in the target."""
-        return not (self.target.holds(self.before) and self._is_likely(self.frame))
-
-    def _is_likely(self, row: pd.DataFrame, *, known: bool = False) -> bool:
-        """Whether its own probability is what was asked for; if it gives none, not ``known``."""
+    def _is_likely(self, row: pd.DataFrame) -> bool | None:
+        """Whether its own probability is what was asked for; ``None`` if it gives none."""
         if self.target.chance is None:
             return True
         chance = self.chance(row, self.target.label)
-        return not known if chance is None else chance >= self.target.chance
+        return None if chance is None else chance >= self.target.chance
 
     def _ask(self, row: pd.DataFrame) -> Any:
         return plain_item(self.predict(row)[0])
