@@ -10,6 +10,7 @@ from itertools import chain, product, takewhile
 import numpy as np
 
 from ..arrays import Floats
+from ..ir import Literal, ops
 from ..question.query import Query
 from ..stopping import GRACE, STOPS, now, poll
 from .base import Candidate, Deployed, Limits, Outcome, Point, Search, verify
@@ -108,10 +109,12 @@ def around(local: LocalSearch, point: Point) -> list[Point]:
 
     First comes the point without changes so small that solvers see none.  Solvers put solutions on
     borders, to within their tolerance; what lies slightly beyond is tried too, on numbers that are
-    admissible.  In a hull nothing is gained by shrinking.
+    admissible and, where they are at the border of what is excluded, just apart from it.  In a hull
+    nothing is gained by shrinking.
     """
-    row = local.row(point)
     still = settled(local.query, point, local.query.factual)
+    row = local.row(still)
+    apart = _apart(local, row)
     found = [point] if still == point else [still, point]
     own = len(found)
     if local.query.effects:
@@ -120,7 +123,8 @@ def around(local: LocalSearch, point: Point) -> list[Point]:
         moved = row.copy()
         for j, domain in enumerate(local.domains):
             step = row[j] - local.start[j]
-            if domain.is_symbolic or not step:
+            moved[j] = apart.get(j, row[j])
+            if domain.is_symbolic or not step or j in apart:
                 continue
             away = np.clip(row[j] + step * power, float(domain.lower), float(domain.upper))
             landed = (domain.ceil if step > 0 else domain.floor)(Fraction(float(away)))
@@ -151,6 +155,22 @@ def settled(query: Query, point: Point, home: Point) -> Point:
             if abs(float(found[domain.name]) - own) <= most:
                 found[domain.name] = home[domain.name]
     return found
+
+
+def _apart(local: LocalSearch, row: Floats) -> dict[int, float]:
+    """Of numbers at the border of what is excluded, the nearest that are just apart from it."""
+    places = {domain.name: j for j, domain in enumerate(local.domains)}
+    ends: list[tuple[float, int, float]] = []
+    for let in chain.from_iterable(program.lets() for program in local.query.excluded):
+        match let.op:
+            case ops.Le(str(x), Literal(end)) | ops.Ge(str(x), Literal(end)) if x in places:
+                j, domain = places[x], local.domains[places[x]]
+                value = (domain.floor if isinstance(let.op, ops.Le) else domain.ceil)(end)
+                if value is not None:
+                    ends.append((abs(float(value) - row[j]), j, float(value)))
+    return {
+        j: value for away, j, value in sorted(ends, reverse=True) if away <= AT * local.sizes[j]
+    }
 
 
 def _both_sides(local: LocalSearch, row: Floats) -> list[Floats]:

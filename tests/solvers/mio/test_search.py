@@ -12,6 +12,7 @@ import highspy
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.optimize import linprog
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
@@ -414,3 +415,42 @@ def test_a_solve_that_heeds_no_cancelling_blocks_no_other(
         assert answer.bound == pytest.approx(0.5)
     finally:
         go_on.set()
+
+
+@pytest.mark.parametrize("seed", [0, 9, 10, 11])
+def test_second_answer_lies_just_apart_from_the_first(seed: int) -> None:
+    """The nearest of the linear programs that move one number by the gap, up or down."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.random((200, 4)) * [100, 10, 1, 50], columns=list("abcd"))
+    weights = rng.normal(size=4) / [100, 10, 1, 50]
+    y = (X.to_numpy() @ weights > np.median(X.to_numpy() @ weights)).astype(int)
+    model = LogisticRegression(max_iter=5000).fit(X, y)
+    space, costs = cfxc.FeatureSpace.infer(X, resolution=None), rng.permutation([1, 2, 4, 8])
+    for name, cost in zip(X, costs.tolist(), strict=True):
+        space = space.replace(name, weight=cost)
+    row, gap = X[model.predict(X) == 0].iloc[[0]], 1e-4
+    found = cfxc.compile(model, space).explain(
+        row, target=1, distance="l1", count=2, apart=gap, epsilon=1e-6, method="mio"
+    )
+    first, second = found.all()
+    sizes = np.array([float(space[name].range) for name in X])
+    own, there = row.to_numpy()[0] / sizes, first.counterfactual.to_numpy()[0] / sizes
+    low = X.min().to_numpy() / sizes - own
+    slope = model.coef_[0] * sizes
+    least = min(
+        nearest.fun
+        for j in range(4)
+        for side in (-1, 1)
+        for nearest in [
+            linprog(
+                np.tile(costs / 15, 2),
+                A_ub=[-np.r_[slope, -slope], -side * np.r_[np.eye(4)[j], -np.eye(4)[j]]],
+                b_ub=[slope @ own + model.intercept_[0], -side * (there - own)[j] - gap],
+                bounds=[*((0, low[k] + 1) for k in range(4)), *((0, -low[k]) for k in range(4))],
+            )
+        ]
+        if nearest.success
+    )
+    assert second.status == "optimal"
+    assert second.distance == pytest.approx(least, rel=2e-6)
+    assert np.abs(second.counterfactual.to_numpy()[0] / sizes - there).max() >= gap * (1 - 1e-12)
