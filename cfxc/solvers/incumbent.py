@@ -113,22 +113,21 @@ def around(local: LocalSearch, point: Point) -> list[Point]:
     nothing is gained by shrinking.
     """
     still = settled(local.query, point, local.query.factual)
-    row = local.row(still)
-    apart = _apart(local, row)
     found = [point] if still == point else [still, point]
     own = len(found)
     if local.query.effects:
-        found.append(local.point(local.followed(row[None])[0]))
-    for power in NUDGES:
-        moved = row.copy()
+        found.append(local.point(local.followed(local.row(point)[None])[0]))
+    row = local.row(point)
+    apart = _apart(local, row)
+    for base, power in product([local.row(each) for each in found[:own]], NUDGES):
+        moved = base.copy()
         for j, domain in enumerate(local.domains):
-            step = row[j] - local.start[j]
-            moved[j] = apart.get(j, row[j])
-            if domain.is_symbolic or not step or j in apart:
+            step = base[j] - local.start[j]
+            if domain.is_symbolic or not step:
                 continue
-            away = np.clip(row[j] + step * power, float(domain.lower), float(domain.upper))
+            away = np.clip(base[j] + step * power, float(domain.lower), float(domain.upper))
             landed = (domain.ceil if step > 0 else domain.floor)(Fraction(float(away)))
-            moved[j] = row[j] if landed is None else float(landed)
+            moved[j] = apart.get(j, base[j] if landed is None else float(landed))
         found.append(local.point(moved))
     found += [local.point(sides) for sides in _both_sides(local, row)]
     rows = np.array([local.row(each) for each in found])
@@ -136,8 +135,8 @@ def around(local: LocalSearch, point: Point) -> list[Point]:
     if local.query.hulls:
         return [*found[:own], *(found[i] for i in np.flatnonzero(hits[own:]) + own)]
     if hits.any():
-        base = rows[int(np.where(hits, local.distances(rows), np.inf).argmin())]
-        found.insert(0, local.point(local.shrink(base)))
+        nearest = rows[int(np.where(hits, local.distances(rows), np.inf).argmin())]
+        found.insert(0, local.point(local.shrink(nearest)))
     return found
 
 
