@@ -12,7 +12,6 @@ from benchmarks.support.report import HOME, Table, faults_of, write_section
 PAGES = sorted((HOME / "results").glob("*.md"))
 OLDER = {
     "certificates": ["certificates"],
-    "criteria": ["criteria authors"],
     "multiplicity": ["multiplicity"],
     "performance": [
         *(f"oracle {data}" for data in ("credit", "compas", "adult")),
