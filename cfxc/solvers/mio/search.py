@@ -327,11 +327,12 @@ class ProgramSearch(PointSearch):
             return None
         candidate = verify(self.query, point, self.deployed)
         if candidate is None:
-            if verify(self.query, point, lambda _: True) is not None:
-                distance = self.query.distance_to(point)
-                self.ideal = distance if self.ideal is None else min(self.ideal, distance)
-                self.outcome.reason = unverified(self.query.distance, distance)
-            return None
+            if verify(self.query, point, lambda _: True) is None:
+                return None
+            distance = self.query.distance_to(point)
+            self.ideal = distance if self.ideal is None else min(self.ideal, distance)
+            self.outcome.reason = unverified(self.query.distance, distance)
+            return self._improve(point)  # what lies slightly beyond
         if not self.accept(candidate):
             return None
         nearer = self.local.point(self.local.nearer(self.local.row(point)))

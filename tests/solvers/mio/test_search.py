@@ -454,3 +454,21 @@ def test_second_answer_lies_just_apart_from_the_first(seed: int) -> None:
     assert second.status == "optimal"
     assert second.distance == pytest.approx(least, rel=2e-6)
     assert np.abs(second.counterfactual.to_numpy()[0] / sizes - there).max() >= gap * (1 - 1e-12)
+
+
+def test_point_at_the_threshold_that_floats_reject_leads_to_one_beyond_it() -> None:
+    """One number decides; the second answer keeps it where it is, and moves the other."""
+    X = pd.DataFrame({"a": np.linspace(123.5, 124.4, 60), "b": np.linspace(0, 1, 60)})
+    model = LogisticRegression().fit(X, np.arange(60) % 2)
+    space = cfxc.FeatureSpace.infer(X, resolution=None).replace("a", weight=2)
+    for x in np.linspace(123.52, 124.3, 12):
+        model.coef_, model.intercept_ = np.array([[1.1, 0]]), np.array([-x * 1.1 - 1e-3])
+        row = pd.DataFrame([[x, 0.31]], columns=X.columns)
+        first, second, third = (
+            cfxc.compile(model, space)
+            .explain(row, target=1, distance="l1", count=3, apart=0.05, epsilon=1e-6, method="mio")
+            .all()
+        )
+        assert {first.status, second.status, third.status} == {"optimal"}
+        assert second.distance <= third.distance * (1 + 1e-6)
+        assert second.distance == pytest.approx(first.distance + 0.05 / 3, rel=2e-6)
