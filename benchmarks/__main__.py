@@ -23,6 +23,7 @@ PAPERS = {
     "copa": "Bui et al. 2022: plans that survive retraining",
 }
 CARLA = ("adult", "compas", "heloc", "credit")
+HULLS = ("proofs", "tables", "settings")
 QUICK = {
     "mace": [
         "mace.py --people 3 --bisected 1 --reference-seconds 10",
@@ -41,7 +42,8 @@ QUICK = {
         "criteria_tables.py --data adult --part settings --ways plain --people 1 --seconds 2",
         "criteria.py --part diverse --seconds 2 --people 1",
         "criteria.py --part baselines --seconds 2 --people 2",
-        "hulls.py --data compas --people 2 --seconds 2", "case_study.py --seconds 2",
+        "hulls.py --data compas --people 2 --seconds 2",
+        "hulls.py --data compas --part tables --people 1 --seconds 2", "case_study.py --seconds 2",
     ],
     "l2c": [
         "l2c.py --part tables --people 10 --seeds 1",
@@ -78,7 +80,9 @@ FULL = {
         *(f"criteria_tables.py --data {data} --part settings --ways plain,free,hull"
           for data in CARLA),
         "criteria.py --part diverse --seconds 3", "criteria.py --part hull",
-        "criteria.py --part baselines --seconds 3", "hulls.py", "case_study.py",
+        "criteria.py --part baselines --seconds 3",
+        *(f"hulls.py --data {data} --part {part}" for data in CARLA for part in HULLS),
+        "case_study.py",
     ],
     "l2c": [
         "l2c.py --part tables --people 60",
