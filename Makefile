@@ -18,7 +18,7 @@ help:
 	@echo "make demo   the main job: nearest counterfactual for a patient, proved (1 to 2 minutes)"
 	@echo "make nightly  the tests, all mutants, and an hour's search for false claims"
 	@echo "make test   the tests        make lint   ruff and the import contract"
-	@echo "make types  mypy, strict     make bench  the benchmarks (tables, slow)"
+	@echo "make types  mypy, strict     make bench  the papers' tables, few people"
 	@echo "make verified  the checker that is proved in Coq: verified/cfxc-verified"
 	@echo "make sanitize  the kernels' tests with checks of every address and shift"
 	@echo "make docs   the site, in build/site; runs every example on its pages (minutes)"
@@ -70,7 +70,7 @@ verified:
 	$(MAKE) --no-print-directory -C verified
 
 bench: $(STAMP)
-	set -e; for file in benchmarks/[a-z]*.py; do echo "== $$file"; $(BIN)/python $$file; done
+	set -e; for paper in mace eicfx ceocl l2c copa; do $(BIN)/python -m benchmarks $$paper; done
 
 clean:
 	rm -rf $(VENV) build dist

@@ -1,14 +1,15 @@
-"""Realistic counterfactuals: tables 2 and 3 of Maragno, Röber & Birbil (2022), beside DiCE.
+"""Realistic counterfactuals after Maragno, Röber & Birbil (2022), beside others.
 
-    CFXC_DATA=… python benchmarks/criteria.py [--part tables|settings|authors|hull|…] …
+    CFXC_DATA=… python benchmarks/criteria.py --part hull|baselines …
 
-Adult, COMPAS, HELOC and Give Me Some Credit as CARLA prepares them, six kinds of models, 1 and 3
-counterfactuals, with and without a trust region; DiCE (genetic) in the Python that
-``CFXC_PEER_PYTHON`` names, on the same models and people.  ``settings``: models of the settings
-that the paper's own have, and numbers that may be fractions, as there.  ``authors``: those models
-themselves and the paper's people, from a copy of its repository (``--authors``).  ``hull``: 30,000
-rows of 50 columns.  ``diverse``: three answers as different as the paper's.  ``baselines``: table
-2, of forests, beside classical methods.
+``hull``: a trust region over 30,000 rows of 50 columns.  ``baselines``: table 2, of forests, beside
+classical methods and DiCE (genetic) in the Python that ``CFXC_PEER_PYTHON`` names.
+
+Also the rows of ``criteria_tables.py``, ``criteria_authors.py`` and ``hulls.py``: Adult, COMPAS,
+HELOC and Give Me Some Credit as CARLA prepares them, six kinds of models, 1 and 3 counterfactuals,
+with and without a trust region.  ``settings``: models of the settings that the paper's own have,
+and numbers that may be fractions, as there.  ``authors``: those models themselves and the paper's
+people, from a copy of its repository.
 """
 
 from __future__ import annotations
@@ -36,9 +37,6 @@ from support import table_2
 from support.authors import FILES, Authors
 from support.carla import TABLES, Table
 from support.dice_peer import ask_dice
-from support.diverse_sets import HEAD as SETS
-from support.diverse_sets import Sets
-from support.diverse_sets import beside_paper as beside_table
 from support.frontier import Candidates, Frontier, Measured, nearest
 from support.paper_figures import DIVERSITY, PAPER, of_paper
 from support.paper_program import PaperProgram
@@ -353,19 +351,6 @@ def _of_paper(own: Key, ways: str) -> Iterator[Row]:
             yield Row([*own, who, "30", "", "1.00", *cells, "", "", ""])
 
 
-def diverse(options: Any) -> Iterator[list[str]]:
-    """Three answers as different as the paper's, of models trained here."""
-    for name in options.data.split(","):
-        data = TABLES[name]()
-        for kind in options.models.split(","):
-            if (name, kind) in DIVERSITY:
-                model = fitted(data, MODELS[kind])
-                refused = data.X[model.predict(data.X) == 0]
-                people = refused.sample(min(options.people, len(refused)), random_state=0)
-                sets = Sets(model, _space(data, whole=True), data.X, options.seconds)
-                yield beside_table(name, kind, sets, people)
-
-
 def baselines(options: Any) -> Iterator[list[str]]:
     """One answer of a forest: ours, classical methods, DiCE, and what the paper says of them."""
     for name in options.data.split(","):
@@ -431,68 +416,34 @@ def hull(people: int) -> Iterator[list[str]]:
                f"{max(spent[1:]):.2f}", f"{memory:,.0f}"]  # fmt: skip
 
 
-SHORT = {
-    "diverse": ("Three answers, in brackets the paper's", SETS, diverse),
-    "baselines": (
-        "Table 2: one counterfactual of a forest, means (standard errors)", table_2.HEAD, baselines,
-    ),
-}  # fmt: skip
-
-
 def main() -> None:
-    """Print the tables, each row to stderr as soon as it is there."""
+    """Print the table, each row to stderr as soon as it is there."""
     parser = ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--part",
-        default="tables",
-        choices=("tables", "settings", "authors", "hull", "diverse", "baselines"),
-    )
-    parser.add_argument("--data", default=",".join(TABLES))
-    parser.add_argument("--models", default=",".join(MODELS))
-    parser.add_argument("--counts", default="1,3")
-    parser.add_argument("--people", type=int, default=30)
-    parser.add_argument("--seconds", type=float, default=10.0, help="limit of one counterfactual")
-    parser.add_argument("--dice", type=int, default=30, help="people whom DiCE is asked about")
-    parser.add_argument(
-        "--ways", default="plain,hull,dice", help="which rows; exact, free, program, too"
-    )
-    parser.add_argument("--authors", type=Path, help="a copy of the repository of the paper")
+    parser.add_argument("--part", required=True, choices=("hull", "baselines"))
+    parser.add_argument("--data", default=",".join(TABLES), help="of baselines")
+    parser.add_argument("--people", type=int, help="12, of baselines 30")
+    parser.add_argument("--seconds", type=float, default=3.0, help="limit of one answer there")
     parser.add_argument("--markdown", type=Path, help="rewrite this page's section")
     options = parser.parse_args()
-    if (options.part == "authors") != (options.authors is not None):
-        parser.error("--part authors and --authors FOLDER go together")
+    options.people = options.people or (12 if options.part == "hull" else 30)
     if options.part == "hull":
         head = ["model", "people", "proved", "first, s", "median, s", "most, s", "memory, MB"]
-        whole = Shown("A trust region over 30,000 rows of 50 columns", head)
-        shown = [whole]
-        for row in hull(options.people):
-            print(" | ".join(row), file=sys.stderr, flush=True)
-            whole.rows.append(row)
-    elif options.part in ("diverse", "baselines"):
-        title, head, rows_of = SHORT[options.part]
-        shown = [Shown(title, head)]
-        for row in rows_of(options):
-            print(" | ".join(row), file=sys.stderr, flush=True)
-            shown[0].rows.append(row)
+        shown = Shown("A trust region over 30,000 rows of 50 columns", head)
+        asked, rows = f" --people {options.people}", hull(options.people)
     else:
-        rows, of = list[Row](), authors if options.part == "authors" else trained
-        for one in of(options):
-            print(" | ".join([*one.cells, *one[1:]]), file=sys.stderr, flush=True)
-            rows.append(one)
-        found = Shown(f"Counterfactuals in {MODELS_OF[options.part]}", HEAD)
-        found.rows += [cells for cells, *_ in rows]
-        shown = [found, beside_paper(rows)]
-    for each in shown:
-        each.show()
+        title = "Table 2: one counterfactual of a forest, means (standard errors)"
+        shown, rows = Shown(title, table_2.HEAD), baselines(options)
+        asked = f" --people {options.people} --seconds {options.seconds:g}"
+        if options.data != parser.get_default("data"):
+            asked += f" --data {options.data}"
+    for row in rows:
+        print(" | ".join(row), file=sys.stderr, flush=True)
+        shown.rows.append(row)
+    shown.show()
     if options.markdown is not None:
-        asked = "".join(
-            f" --{name} {value:g}" if isinstance(value, float) else f" --{name} {value}"
-            for name in ("data", "counts", "ways", "people", "dice", "seconds")
-            if (value := getattr(options, name)) != parser.get_default(name)
-        )
         told = circumstances(f"python benchmarks/criteria.py --part {options.part}{asked}")
-        text = "\n\n".join([told, *(each.markdown() for each in shown)])
-        write_section(options.markdown, f"criteria {options.part}", text)
+        section = f"criteria {options.part}"
+        write_section(options.markdown, section, f"{told}\n\n{shown.markdown()}")
 
 
 if __name__ == "__main__":

@@ -1,32 +1,18 @@
-"""Three answers that differ as much as the paper's do: table 3's diversity, by ``cfxc.Diverse``.
-
-Rules, fixed before the run.  The distance is l1 in the data's own units; a change of a category
-counts as a standard deviation of the widest number.  At most two features more change than the
-fewest that are enough.  The first answer is the nearest; the others are within (1 + w) of its
-distance and differ most, by the same l1, on average.  Of w = 1/2, 2, 8, … 2048 the first is shown
-with which everybody has three answers and all three means of diversity, as printed, are at least
-the paper's; else the last.
-"""
+"""Three answers that differ as much as the paper's do: table 3's diversity, by ``cfxc.Diverse``."""
 
 from __future__ import annotations
 
 import time
 from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
 
 import cfxc
 from cfxc import metrics
 
-from .paper_figures import DIVERSITY, PAPER
-
-WITHIN = tuple(4.0**k / 2 for k in range(7))
-MORE = 2  # changes beyond the fewest
 COUNT = 3
-HEAD = ["data", "model", "within", "people", "answers", "valid", "cat. prox.", "cont. prox.",
-        "sparsity", "cat. div.", "cont. div.", "sparsity div.", "all three", "nearest proved",
-        "s for one", "s for three"]  # fmt: skip
+LARGEST = 1e6
+EPSILON = 1e-9
 
 
 class Person(NamedTuple):
@@ -38,27 +24,42 @@ class Person(NamedTuple):
     seconds: float
 
 
+class Answers(NamedTuple):
+    """At most three, the first the nearest; the seconds that they took, from the first on."""
+
+    found: list[cfxc.Result]
+    seconds: float
+
+
 class Sets:
-    """One model's questions, in the units of ``X``."""
+    """One model's questions under l1: of shares of ranges, or in the units of ``X``.
+
+    In the data's units a change of a category counts as a standard deviation of the widest number.
+    """
 
     def __init__(
-        self, model: Any, space: cfxc.FeatureSpace, X: pd.DataFrame, seconds: float
-    ) -> None:
+        self, model: Any, space: cfxc.FeatureSpace, X: pd.DataFrame, seconds: float,
+        *, shares: bool,
+    ) -> None:  # fmt: skip
         self.model, self.space, self.seconds = model, space, seconds
         self.numbers = [feature.name for feature in space if not feature.is_symbolic]
         widest = float(X[self.numbers].std().max())
         weighted = space
         for feature in space:
             own = widest if feature.is_symbolic else float(feature.range)
-            weighted = weighted.replace(feature.name, weight=own)
+            weighted = weighted.replace(feature.name, weight=1.0 if shares else own)
+        self.total = float(sum(feature.weight for feature in weighted))
         self.plain, self.weighted = cfxc.compile(model, space), cfxc.compile(model, weighted)
 
-    def person(self, row: pd.DataFrame) -> Person:
-        """The nearest answer of one of the people, with the clock."""
+    def person(self, row: pd.DataFrame, more: int) -> Person | None:
+        """The nearest answer of one of the people, ``more`` than the fewest changes allowed."""
         fewest = self.plain.explain(row, target=1, distance="l0", time_limit=self.seconds)
-        changes = len(fewest.changes) + MORE
+        changes = len(fewest.changes) + more
         started = time.perf_counter()
-        return Person(row, self._ask(row, changes), changes, time.perf_counter() - started)
+        nearest = self._ask(row, changes)
+        if nearest.counterfactual is None:
+            return None
+        return Person(row, nearest, changes, time.perf_counter() - started)
 
     def _ask(self, row: pd.DataFrame, changes: int, **options: Any) -> cfxc.Result:
         return self.weighted.explain(
@@ -66,13 +67,18 @@ class Sets:
             time_limit=self.seconds, **options,
         )  # fmt: skip
 
-    def several(self, person: Person, within: float) -> tuple[list[cfxc.Result], float]:
-        """Three answers and the seconds that they took."""
+    def several(self, person: Person, within: float) -> Answers:
+        """The nearest answer, and two that are the most different within so much more."""
         started = time.perf_counter()
-        diversity = cfxc.Diverse(within, aggregate="mean")
+        diversity = cfxc.Diverse(min(within, LARGEST), aggregate="mean")
         result = self._ask(person.row, person.changes, count=COUNT, diversity=diversity)
         found = [one for one in result.all() if one.counterfactual is not None]
-        return found, time.perf_counter() - started
+        return Answers(found, time.perf_counter() - started)
+
+    def within_of(self, person: Person, proximity: float) -> float:
+        """``within`` for two further answers so far that the mean distance of all three is this."""
+        nearest = float(person.nearest.distance) * self.total
+        return max((COUNT * proximity - nearest) / (COUNT - 1) / max(nearest, EPSILON) - 1, 0.0)
 
     def figures(self, row: pd.DataFrame, answers: list[cfxc.Result]) -> list[float]:
         """Validity, and the paper's measures of a set; NaN of categories where there are none."""
@@ -88,36 +94,15 @@ class Sets:
             metrics.sparsity_diversity(space, found),
         ]
 
+    def difference(self, answers: list[cfxc.Result]) -> tuple[float, float]:
+        """The mean difference of a set's pairs, and what no three with its first exceed, proved.
 
-def beside_paper(name: str, kind: str, sets: Sets, people: pd.DataFrame) -> list[str]:
-    """A row of the table; every figure with the paper's after it."""
-    known = [sets.person(people.iloc[[i]]) for i in range(len(people))]
-    known = [one for one in known if one.nearest.counterfactual is not None]
-    theirs = [1.0, *PAPER[name, kind, COUNT][0], *DIVERSITY[name, kind]]
-    cells, told = list[str](), ""
-    for within in WITHIN:
-        asked = [sets.several(one, within) for one in known]
-        rows = [
-            sets.figures(one.row, found)
-            for one, (found, _) in zip(known, asked, strict=True)
-            if len(found) > 1
-        ]
-        means = np.nanmean(np.array(rows), axis=0) if rows else np.full(7, np.nan)
-        reached = [
-            paper is None or round(float(ours), 2) >= paper
-            for ours, paper in zip(means[-3:], theirs[-3:], strict=True)
-        ]
-        answers = sum(len(found) for found, _ in asked)
-        met = all(reached) and answers == COUNT * len(known)
-        told = "yes" if met else f"{sum(reached)} of 3"
-        cells = [
-            "" if paper is None else f"{ours:,.2f} ({paper:,.2f})"
-            for ours, paper in zip(means, theirs, strict=True)
-        ]
-        spent = np.median([seconds for _, seconds in asked])
-        cells = [f"{within:g}", str(len(people)), str(answers), *cells, told]
-        if met:
-            break
-    proved = sum(one.nearest.status == "optimal" for one in known)
-    once = np.median([one.seconds for one in known])
-    return [name, kind, *cells, str(proved), f"{once:.2f}", f"{spent:.2f}"]
+        With d(c_1, c) ≤ b for every row c that is allowed, that is (b + b + 2b) / 3.
+        """
+        second, *others = answers[1:]
+        summed = second.apart + sum(2 * one.apart for one in others)  # ``apart``: of two, a mean
+        pairs = len(answers) * (len(answers) - 1) / 2
+        return summed * self.total / pairs, 4 / 3 * second.apart_bound * self.total
+
+
+__all__ = ["COUNT", "Answers", "Person", "Sets"]
