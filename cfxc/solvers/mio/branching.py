@@ -41,13 +41,16 @@ class OpenNodes:
     """Nodes by their bounds, the least first, of equals the newest, which makes a dive.
 
     Where it is known how far nodes lag behind the target, every other one is of those that are near
-    to both: so points are found where bounds alone lead to none.
+    to both, and up to half are children of the last one, as long as there are some: so points are
+    found where bounds alone lead to none.
     """
 
     def __init__(self) -> None:
         self._ranges = dict[int, tuple[float, Ranges]]()
         self._bounds, self._near = list[tuple[float, int]](), list[tuple[float, int]]()
         self._made, self._turn = 0, False
+        self._parent = 0  # ``_made`` before the last one's children
+        self._descends, self._down, self._others = False, 0, 0
 
     @property
     def least(self) -> float:
@@ -64,6 +67,13 @@ class OpenNodes:
 
     def pop(self) -> tuple[float, Ranges]:
         """The bound and the ranges of the node whose turn it is."""
+        below = self._made > self._parent  # the last one's children
+        self._parent = self._made
+        if self._descends and below:
+            self._down += 1
+            return self._ranges.pop(-self._made)
+        self._descends = bool(self._near) and self._down <= self._others
+        self._others += 1
         self._turn = not self._turn
         _, number = self._first(self._bounds)
         if self._turn:
@@ -206,7 +216,8 @@ class Branching:
             return
         below, above = upper.copy(), lower.copy()
         below[j], above[j] = np.floor(values[j]), np.ceil(values[j])
-        yield from ((lower, below), (above, upper))
+        parts = [(lower, below), (above, upper)]  # the nearer one last
+        yield from parts[:: 1 if values[j] - below[j] > above[j] - values[j] else -1]
 
     def _descend_now_and_then(self, descend: Descend, deadline: float) -> None:
         """Descend, unless that takes its share of the time already: less, each time in vain."""

@@ -8,15 +8,23 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
+import numpy as np
+
 from ...errors import UnsupportedError
+from ...question.distances import resolve_distance
 from ...question.query import Query
-from ...stopping import INTERRUPTED, now, until
+from ...stopping import INTERRUPTED, LIMIT, now, until
 from ..base import Candidate, Deployed, Limits, Outcome, Point, Search, searched, verify
 from .backends import Backend, backend
 from .cutting_planes import first_row
 from .descent import Descent
 from .refusals import refuses
 from .search import MakeBranching, ProgramSearch
+
+BRIEF = 0.5  # seconds in which easy questions of l0 end
+SHARE = 0.8  # of the time left, for fewer changes under l1
+SPARSER, SMALL = 5, 0.02  # searches under l1; a change that is hardly one
+FINE = 1000  # of a weight's denominator
 
 
 def search(
@@ -73,15 +81,15 @@ class _InHulls(Search):
         total.best = min(known, key=lambda one: one.distance, default=None)
         lowers, reasons, infeasible = [], [], True
         for number, (_, part) in enumerate(rows):
-            left = (self.deadline - now()) / (len(rows) - number)
-            outcome, limits = Outcome(best=total.best), replace(self.limits, seconds=left)
-            found = ProgramSearch(
-                part, self.deployed, limits, self.solver, outcome, branching=self.branching
-            )
-            found.begin = None if query.effects else partial(Descent, part, self.rng, seeds)
-            found.report = self.report
-            with until(found.deadline):
-                found.run(())
+            end = now() + (self.deadline - now()) / (len(rows) - number)
+            outcome, norms = Outcome(best=total.best), query.distance.norms
+            few = norms is not None and norms.l0 == 1 and part.hulls[0].epsilon == 0
+            self._search(part, min(end, now() + BRIEF) if few else end, outcome, seeds)
+            if few and outcome.reason == LIMIT and now() < end:
+                outcome.reason = ""
+                self._sparser(part, now() + SHARE * (end - now()), outcome)
+                if outcome.reason != INTERRUPTED:
+                    self._search(part, end, outcome, seeds)
             total.pool += outcome.pool
             total.best = outcome.best
             total.nodes += outcome.nodes
@@ -96,3 +104,47 @@ class _InHulls(Search):
         total.infeasible = infeasible and total.best is None
         total.lower = min(lowers, default=Fraction(0))
         total.reason = next((reason for reason in reasons if reason), "")
+
+    def _search(self, part: Query, end: float, outcome: Outcome, seeds: Sequence[Point]) -> None:
+        """Search one hull until then."""
+        found = self._program(part, end, outcome)
+        found.begin = None if part.effects else partial(Descent, part, self.rng, seeds)
+        found.report = self.report
+        with until(found.deadline):
+            found.run(())
+
+    def _program(self, part: Query, end: float, outcome: Outcome) -> ProgramSearch:
+        limits = replace(self.limits, seconds=max(end - now(), 0.0), watch=None)
+        return ProgramSearch(
+            part, self.deployed, limits, self.solver, outcome, branching=self.branching
+        )
+
+    def _sparser(self, part: Query, end: float, outcome: Outcome) -> None:
+        """Look for fewer changes under l1, whose programs say more, where descents have no room.
+
+        Each search weighs a feature by 1 / (δ + SMALL), with δ its change in the one before
+        (Candès, Wakin & Boyd 2008).
+        """
+        weights, distance = np.ones(len(part.domains)), resolve_distance("l1", part.space)
+        for _ in range(SPARSER):
+            shares = [Fraction(weight).limit_denominator(FINE) for weight in weights.tolist()]
+            domains = tuple(
+                replace(each, feature=replace(each.feature, weight=each.feature.weight * share))
+                for each, share in zip(part.domains, shares, strict=True)
+            )
+            asked, best = replace(part, distance=distance, domains=domains), outcome.best
+            start = None if best is None else verify(asked, best.point, self.deployed)
+            found = self._program(asked, now() + (end - now()) / 2, Outcome(best=start))
+            with until(found.deadline):
+                found.run(())
+            outcome.nodes += found.outcome.nodes
+            if found.outcome.reason == INTERRUPTED:
+                outcome.reason = INTERRUPTED
+            if found.outcome.best is None or outcome.reason:
+                return
+            point = found.outcome.best.point
+            met = verify(part, point, self.deployed)
+            if met is not None and (best is None or met.distance < best.distance):
+                outcome.best = met
+            moved = np.array([float(each.delta(point[each.name])) for each in part.domains])
+            weights = SMALL / (moved + SMALL)

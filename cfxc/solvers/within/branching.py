@@ -119,6 +119,9 @@ class TreeBranching(Branching):
             has(node.allowed[j], int(box.point[j])) for j in self.columns.guards
         )
 
+    def _dive_now_and_then(self, *_: Any) -> None:
+        """Open nodes are gone down by themselves."""
+
     def _children(
         self, values: Floats, ranges: Any, bound: float, deadline: float
     ) -> Iterator[Any]:

@@ -25,6 +25,7 @@ from cfxc.question.hull import Hull, coordinates_of
 from cfxc.question.query import make_query
 from cfxc.solvers.hulls import HullProgram, nearest
 from cfxc.solvers.incumbent import settled
+from cfxc.solvers.mio import engine
 from cfxc.solvers.mio.branching import Branching, OpenNodes
 from cfxc.solvers.mio.regions import Ending
 from cfxc.solvers.within.boxes import Box, Leaves
@@ -389,3 +390,42 @@ def test_nodes_take_turns() -> None:
     for bound in (2.0, 1.0, 3.0):
         plain.push(bound, (np.array([bound]), np.array([bound])))
     assert [plain.pop()[0] for _ in range(3)] == [1.0, 2.0, 3.0]
+
+
+def test_children_are_gone_down_to() -> None:
+    """A way down ends where a node has no children; then others have as many turns."""
+    nodes, ends = OpenNodes(), (np.zeros(1), np.zeros(1))
+    for bound in (1.0, 2.0, 2.5, 2.7, 3.0):
+        nodes.push(bound, ends, 1.0)
+    taken = list[float]()
+    for below in (7.0, 8.0, None, None, None, None):
+        taken.append(nodes.pop()[0])
+        if below is not None:
+            nodes.push(below, ends, 1.0)
+    assert taken == [1.0, 7.0, 8.0, 2.0, 2.5, 2.7]
+
+
+@pytest.mark.parametrize("grid", [True, False])
+def test_fewer_changes_by_l1_first(grid: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In an exact hull that is not closed at once; the fewest are what they were."""
+    model, accepted, refused = boosted(grid=grid)
+    region = TrustRegion(accepted, np.ones(len(accepted)), epsilon=0)
+    rows = [refused.iloc[[i]].assign(r=0.25) for i in range(6)]
+    known = [model.explain(row, target=1, distance="l0", subject_to=[region]) for row in rows]
+    found = list[tuple[float, float]]()
+    sparser = engine._InHulls._sparser
+
+    def seen(self: Any, part: Any, end: float, outcome: Any) -> None:
+        before = outcome.best
+        sparser(self, part, end, outcome)
+        ends = (math.inf if one is None else float(one.distance) for one in (before, outcome.best))
+        found.append((next(ends), next(ends)))
+
+    monkeypatch.setattr(engine._InHulls, "_sparser", seen)
+    monkeypatch.setattr(engine, "BRIEF", 0.0)
+    for row, before in zip(rows, known, strict=True):
+        result = model.explain(row, target=1, distance="l0", subject_to=[region])
+        assert (result.status, result.distance) == ("optimal", before.distance)
+    assert len(found) == len(rows)
+    assert all(after <= before for before, after in found)
+    assert any(after < before for before, after in found)
