@@ -28,6 +28,7 @@ EASY = 20  # nodes before the first dive
 SHARE, DIVE = 0.5, 0.2  # of the time spent on looking for points; of what is left, on one dive
 BRIEF, SLICE = 0.3, 0.5  # seconds before the first descent; of one at a time, at most
 LAG = 8.0  # how much a bound counts as larger that is all the way from the target
+DEEP = 200  # nodes by which ways down may be ahead of the others
 WHOLE = 1e-6  # how far from a whole number counts as one
 
 Ranges = tuple[Floats, Floats]
@@ -69,7 +70,7 @@ class OpenNodes:
         """The bound and the ranges of the node whose turn it is."""
         below = self._made > self._parent  # the last one's children
         self._parent = self._made
-        if self._descends and below:
+        if self._descends and below and self._down <= self._others + DEEP:
             self._down += 1
             return self._ranges.pop(-self._made)
         self._descends = bool(self._near) and self._down <= self._others

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -13,7 +14,7 @@ import numpy as np
 from ...errors import UnsupportedError
 from ...question.distances import resolve_distance
 from ...question.query import Query
-from ...stopping import INTERRUPTED, LIMIT, now, until
+from ...stopping import INTERRUPTED, LIMIT, STOPS, now, reason_of, until
 from ..base import Candidate, Deployed, Limits, Outcome, Point, Search, searched, verify
 from .backends import Backend, backend
 from .cutting_planes import first_row
@@ -84,11 +85,12 @@ class _InHulls(Search):
             end = now() + (self.deadline - now()) / (len(rows) - number)
             outcome, norms = Outcome(best=total.best), query.distance.norms
             few = norms is not None and norms.l0 == 1 and part.hulls[0].epsilon == 0
+            few &= not self.limits.pool
             self._search(part, min(end, now() + BRIEF) if few else end, outcome, seeds)
             if few and outcome.reason == LIMIT and now() < end:
-                outcome.reason = ""
                 self._sparser(part, now() + SHARE * (end - now()), outcome)
-                if outcome.reason != INTERRUPTED:
+                if outcome.reason != INTERRUPTED and now() < end:
+                    outcome.reason = ""
                     self._search(part, end, outcome, seeds)
             total.pool += outcome.pool
             total.best = outcome.best
@@ -106,12 +108,21 @@ class _InHulls(Search):
         total.reason = next((reason for reason in reasons if reason), "")
 
     def _search(self, part: Query, end: float, outcome: Outcome, seeds: Sequence[Point]) -> None:
-        """Search one hull until then."""
-        found = self._program(part, end, outcome)
-        found.begin = None if part.effects else partial(Descent, part, self.rng, seeds)
-        found.report = self.report
-        with until(found.deadline):
+        """Search one hull until then, from what is known of it."""
+        with self._kept(outcome, end):
+            found = self._program(part, end, outcome)
+            found.begin = None if part.effects else partial(Descent, part, self.rng, seeds)
+            found.report = self.report
             found.run(())
+
+    @contextmanager
+    def _kept(self, outcome: Outcome, end: float) -> Iterator[None]:
+        """Until then; what is known is kept, however it ends."""
+        try:
+            with until(end):
+                yield
+        except STOPS as stop:
+            outcome.reason = reason_of(stop)
 
     def _program(self, part: Query, end: float, outcome: Outcome) -> ProgramSearch:
         limits = replace(self.limits, seconds=max(end - now(), 0.0), watch=None)
@@ -126,25 +137,34 @@ class _InHulls(Search):
         (Candès, Wakin & Boyd 2008).
         """
         weights, distance = np.ones(len(part.domains)), resolve_distance("l1", part.space)
-        for _ in range(SPARSER):
-            shares = [Fraction(weight).limit_denominator(FINE) for weight in weights.tolist()]
-            domains = tuple(
-                replace(each, feature=replace(each.feature, weight=each.feature.weight * share))
-                for each, share in zip(part.domains, shares, strict=True)
-            )
-            asked, best = replace(part, distance=distance, domains=domains), outcome.best
-            start = None if best is None else verify(asked, best.point, self.deployed)
-            found = self._program(asked, now() + (end - now()) / 2, Outcome(best=start))
-            with until(found.deadline):
-                found.run(())
-            outcome.nodes += found.outcome.nodes
-            if found.outcome.reason == INTERRUPTED:
-                outcome.reason = INTERRUPTED
-            if found.outcome.best is None or outcome.reason:
-                return
-            point = found.outcome.best.point
-            met = verify(part, point, self.deployed)
-            if met is not None and (best is None or met.distance < best.distance):
-                outcome.best = met
-            moved = np.array([float(each.delta(point[each.name])) for each in part.domains])
-            weights = SMALL / (moved + SMALL)
+        with self._kept(outcome, end):
+            for _ in range(SPARSER):
+                shares = [Fraction(weight).limit_denominator(FINE) for weight in weights.tolist()]
+                domains = tuple(
+                    replace(each, feature=replace(each.feature, weight=each.feature.weight * share))
+                    for each, share in zip(part.domains, shares, strict=True)
+                )
+                asked = replace(part, distance=distance, domains=domains)
+                start = None if outcome.best is None else _asked_by(asked, part, outcome.best)
+                found = self._program(asked, now() + (end - now()) / 2, Outcome(best=start))
+                with until(found.deadline):
+                    found.run(())
+                outcome.nodes += found.outcome.nodes
+                if found.outcome.best is None:
+                    return
+                met = _asked_by(part, asked, found.outcome.best)
+                if outcome.best is None or met.distance < outcome.best.distance:
+                    outcome.best = met
+                    if met.distance < part.distance.below(outcome.lower, self.epsilon):
+                        outcome.lower, outcome.provers = Fraction(0), ()  # the solver erred
+                if found.outcome.reason == INTERRUPTED:
+                    outcome.reason = INTERRUPTED
+                    return
+                moved = [float(each.delta(met.point[each.name])) for each in part.domains]
+                weights = SMALL / (np.array(moved) + SMALL)
+
+
+def _asked_by(query: Query, other: Query, found: Candidate) -> Candidate:
+    """A candidate of a query that differs from another one in its distance alone."""
+    slack = found.distance - other.distance_to(found.point)
+    return Candidate(found.point, query.distance_to(found.point) + slack)

@@ -26,7 +26,7 @@ from cfxc.question.query import make_query
 from cfxc.solvers.hulls import HullProgram, nearest
 from cfxc.solvers.incumbent import settled
 from cfxc.solvers.mio import engine
-from cfxc.solvers.mio.branching import Branching, OpenNodes
+from cfxc.solvers.mio.branching import DEEP, Branching, OpenNodes
 from cfxc.solvers.mio.regions import Ending
 from cfxc.solvers.within.boxes import Box, Leaves
 from cfxc.solvers.within.branching import TreeBranching
@@ -429,3 +429,44 @@ def test_fewer_changes_by_l1_first(grid: bool, monkeypatch: pytest.MonkeyPatch) 
     assert len(found) == len(rows)
     assert all(after <= before for before, after in found)
     assert any(after < before for before, after in found)
+
+
+def test_broken_off_under_l1_all_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the search before proved, and the point that is met under l1."""
+    model, accepted, refused = boosted(grid=True)
+    region = TrustRegion(accepted, np.ones(len(accepted)), epsilon=0)
+    row = refused.iloc[[0]].assign(r=0.25)
+    known = model.explain(row, target=1, distance="l0", subject_to=[region])
+    search = engine._InHulls._search
+
+    def brief(self: Any, part: Any, end: float, outcome: Any, seeds: Any) -> None:
+        search(self, part, end, outcome, seeds)
+        outcome.best, outcome.reason = None, engine.LIMIT
+
+    def broken(self: Any, seeds: Any) -> None:
+        run(self, seeds)
+        self.outcome.reason = engine.INTERRUPTED
+
+    run = engine.ProgramSearch.run
+    monkeypatch.setattr(engine._InHulls, "_search", brief)
+    monkeypatch.setattr(engine.ProgramSearch, "run", broken)
+    result = model.explain(row, target=1, distance="l0", subject_to=[region])
+    assert (result.distance, result.lower_bound) == (known.distance, known.lower_bound)
+
+    def stopped(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(engine, "_asked_by", stopped)
+    result = model.explain(row, target=1, distance="l0", subject_to=[region])
+    assert result.lower_bound == known.lower_bound
+
+
+def test_ways_down_end_where_others_have_waited_long() -> None:
+    nodes, ends = OpenNodes(), (np.zeros(1), np.zeros(1))
+    nodes.push(1.0, ends, 1.0)
+    nodes.push(2.0, ends, 1.0)
+    taken = list[float]()
+    for _ in range(2 * DEEP):
+        taken.append(nodes.pop()[0])
+        nodes.push(9.0, ends, 1.0)
+    assert taken.index(2.0) <= DEEP + 3
