@@ -109,22 +109,14 @@ class _InHulls(Search):
 
     def _search(self, part: Query, end: float, outcome: Outcome, seeds: Sequence[Point]) -> None:
         """Search one hull until then, from what is known of it."""
-        with self._kept(outcome, end):
+        with _kept(outcome, end):
             found = self._program(part, end, outcome)
             found.begin = None if part.effects else partial(Descent, part, self.rng, seeds)
             found.report = self.report
             found.run(())
 
-    @contextmanager
-    def _kept(self, outcome: Outcome, end: float) -> Iterator[None]:
-        """Until then; what is known is kept, however it ends."""
-        try:
-            with until(end):
-                yield
-        except STOPS as stop:
-            outcome.reason = reason_of(stop)
-
     def _program(self, part: Query, end: float, outcome: Outcome) -> ProgramSearch:
+        """A search until then that goes on from ``outcome``, and tells nobody where it stands."""
         limits = replace(self.limits, seconds=max(end - now(), 0.0), watch=None)
         return ProgramSearch(
             part, self.deployed, limits, self.solver, outcome, branching=self.branching
@@ -137,7 +129,7 @@ class _InHulls(Search):
         (Candès, Wakin & Boyd 2008).
         """
         weights, distance = np.ones(len(part.domains)), resolve_distance("l1", part.space)
-        with self._kept(outcome, end):
+        with _kept(outcome, end):
             for _ in range(SPARSER):
                 shares = [Fraction(weight).limit_denominator(FINE) for weight in weights.tolist()]
                 domains = tuple(
@@ -168,3 +160,13 @@ def _asked_by(query: Query, other: Query, found: Candidate) -> Candidate:
     """A candidate of a query that differs from another one in its distance alone."""
     slack = found.distance - other.distance_to(found.point)
     return Candidate(found.point, query.distance_to(found.point) + slack)
+
+
+@contextmanager
+def _kept(outcome: Outcome, end: float) -> Iterator[None]:
+    """Work until then (of ``now``); what ends it early is the outcome's reason."""
+    try:
+        with until(end):
+            yield
+    except STOPS as stop:
+        outcome.reason = reason_of(stop)
