@@ -316,14 +316,14 @@ class Spread:
             low = least / 2 if best is None else max(best.apart, bound * SMALL)
             delta = _between(low, bound)
             query = self._other() if anything else self.base.beside(measured.least(delta))
-            own = limits()
-            if not own.seconds:
-                if best is None:
-                    return Outcome(reason=LIMIT)
-                reason = LIMIT
-                break
+            own, left = limits(), effort.left
+            if best is None and not own.seconds:
+                return Outcome(reason=LIMIT)
             if best is not None:
-                own = replace(own, seconds=min(own.seconds, max(effort.left, 0.01)))
+                own = replace(own, seconds=min(own.seconds, left))
+                if not own.seconds:
+                    reason = LIMIT if left else MORE
+                    break
             outcome = self._search(query, own)
             found = outcome.best
             if found is not None and found.distance <= self.limit:
