@@ -317,13 +317,13 @@ class Spread:
             delta = _between(low, bound)
             query = self._other() if anything else self.base.beside(measured.least(delta))
             own, left = limits(), effort.left
-            if best is None and not own.seconds:
-                return Outcome(reason=LIMIT)
+            if not own.seconds or (best is not None and not left):
+                if best is None:
+                    return Outcome(reason=LIMIT)
+                reason = MORE if own.seconds else LIMIT
+                break
             if best is not None:
                 own = replace(own, seconds=min(own.seconds, left))
-                if not own.seconds:
-                    reason = LIMIT if left else MORE
-                    break
             outcome = self._search(query, own)
             found = outcome.best
             if found is not None and found.distance <= self.limit:
