@@ -4,12 +4,13 @@ All derive from :class:`CfxcError`; each subclass doubles as the built-in it res
 ``except ValueError`` keeps working.  A message says where, what, and what to do.  ``exit_code`` is
 what the command line returns for it: 2 for bad input, 1 for a fault of ours.
 
-This module imports nothing and may be imported by every layer.
+This module imports nothing of cfxc and may be imported by every layer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 
 SHOWN = 60
 """Characters of a value that a message shows."""
@@ -112,6 +113,22 @@ class MissingExtraError(CfxcError, ImportError):
             f"{purpose} needs the package '{package}': pip install 'cfxc[{extra}]' and try again"
         )
         self.extra = extra
+
+
+@contextmanager
+def needs(extra: str, purpose: str, package: str = "", of: Collection[str] = ()) -> Iterator[None]:
+    """Import what an extra brings: ``package``, or whichever of it (only ``of``) is not there.
+
+    Raises:
+        MissingExtraError: it is not there.
+    """
+    try:
+        yield
+    except ImportError as error:
+        name = str(error.name)
+        if isinstance(error, MissingExtraError) or (of and name.partition(".")[0] not in of):
+            raise
+        raise MissingExtraError(extra, package or name, purpose) from error
 
 
 class SolverError(CfxcError, RuntimeError):

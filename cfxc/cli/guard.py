@@ -9,13 +9,13 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ParamSpec, TextIO, cast
 
 import typer
 
-from ..errors import CfxcError, InvalidInputError, MissingExtraError
+from ..errors import CfxcError, InvalidInputError
+from ..show.plots import require
 from ..suffixes import PICTURES
 from ..writing import check_writable, is_special, write_whole
 from .interrupts import INTERRUPTED, came
@@ -152,8 +152,7 @@ def check_picture(path: Path | None, purpose: str) -> None:
     if path.suffix.lower() not in PICTURES:
         raise InvalidInputError(f"{path}: a picture is {', '.join(PICTURES)}")
     check_writable(path)
-    if find_spec("matplotlib") is None:
-        raise MissingExtraError("plot", "matplotlib", purpose)
+    require(purpose)
 
 
 def deliver(text: str, path: Path | None) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import InvalidInputError, MissingExtraError, ModelFileError
+from ..errors import InvalidInputError, ModelFileError, needs
 from ..ir import Program
 from ..space import FeatureSpace
 from ..space.names import unreadable
@@ -110,10 +110,8 @@ def _load_module(path: Path, suffix: str, trusted: bool) -> Any:
             "pickle, and evaluates texts). If you trust its origin, say so (--trust-pickle; in "
             "Python trust_pickle=True); an .onnx file is safe to open"
         )
-    try:
+    with needs("torch", f"a {suffix} file", "torch"):
         from .pytorch import load_pt2, load_pth
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("torch", "torch", f"a {suffix} file") from error
     return load_pt2(path) if suffix == ".pt2" else load_pth(path)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import MissingExtraError, ModelFileError
+from ..errors import ModelFileError, needs
 
 TRUSTED = (
     "sklearn.tree._tree.Tree",
@@ -71,11 +71,8 @@ def load_skops(path: Path) -> Any:
         MissingExtraError: the package skops is not installed.
         ModelFileError: the file is damaged, or holds other types or inconsistent trees.
     """
-    try:
-        with _without_adapters():
-            import skops.io as sio
-    except ImportError as error:
-        raise MissingExtraError("skops", "skops", f"{path.name}: reading a .skops file") from error
+    with needs("skops", f"{path.name}: reading a .skops file", "skops"), _without_adapters():
+        import skops.io as sio
     try:
         unknown = set(sio.get_untrusted_types(file=path)).difference(TRUSTED)
         trusted = [*TRUSTED, *(_of_tuning() if unknown else ())]

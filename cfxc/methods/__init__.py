@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
-from ..errors import MissingExtraError
+from ..errors import needs
 
 
 def late(
@@ -25,15 +25,11 @@ def late(
     def attribute(name: str) -> Any:
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        try:
-            with warnings.catch_warnings():  # linear_operator is written for an older torch
-                said = "`torch.jit.script` is deprecated"
-                warnings.filterwarnings("ignore", said, FutureWarning)
-                module = import_module(modules[name], package)
-        except ModuleNotFoundError as error:
-            if (error.name or "").split(".")[0] not in libraries:
-                raise
-            raise MissingExtraError(extra, str(error.name), purpose) from error
+        with needs(extra, purpose, of=libraries), warnings.catch_warnings():
+            # linear_operator is written for an older torch
+            said = "`torch.jit.script` is deprecated"
+            warnings.filterwarnings("ignore", said, FutureWarning)
+            module = import_module(modules[name], package)
         value = getattr(module, name)
         setattr(sys.modules[package], name, value)
         return value

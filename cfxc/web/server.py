@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from ipaddress import ip_address
 
-from ..errors import InvalidInputError, MissingExtraError
+from ..errors import InvalidInputError, needs
 from .site import Files
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -29,11 +29,9 @@ def serve(
     open_browser: bool,
 ) -> None:
     """Serve the page until Ctrl-C."""
-    try:
+    with needs("web", "cfxc serve"):
         import starlette  # noqa: F401  # is it there?
         import uvicorn
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("web", str(error.name), "cfxc serve") from error
     hosts = hosts_of(host, allowed)
     listening = _listening(host, port)
     with listening:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
-from ...errors import InvalidInputError, MissingExtraError, UnsupportedError
+from ...errors import InvalidInputError, UnsupportedError, needs
 from ...ir import Let, Literal, Op, Operand, Program, Sort, ops
 from ...ir import Tensor as Exact
 from ...ir.batch import ALIGNED
@@ -22,10 +22,8 @@ from ...ir.sorts import format_name
 from ...ir.statements import Statement, run_merging, walk
 from .torch_refusals import refused, restricted
 
-try:
+with needs("amortised", "a program as a torch module", "torch"):
     import torch
-except ModuleNotFoundError as error:
-    raise MissingExtraError("amortised", "torch", "a program as a torch module") from error
 
 Tensor = Any  # torch's
 

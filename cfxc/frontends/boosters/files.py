@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ...errors import MissingExtraError, ModelFileError, UnsupportedError
+from ...errors import ModelFileError, UnsupportedError, needs
 from ..skops_file import damaged
 from .catboost.binary import parse_binary
 from .catboost.document import BINARY, SEVERAL
@@ -54,10 +54,8 @@ def open_booster(path: Path) -> Any:
 
 
 def _open_xgboost(path: Path, document: Document, model: XgbModel) -> Any:
-    try:
+    with needs("boosters", f"{path.name}: reading it", "xgboost"):
         import xgboost
-    except ImportError as error:
-        raise MissingExtraError("boosters", "xgboost", f"{path.name}: reading it") from error
     if model.saved_by not in KINDS:
         raise UnsupportedError(f"{path}: an XGBoost {model.saved_by} cannot be compiled")
     if model.flaws:
@@ -72,10 +70,8 @@ def _open_xgboost(path: Path, document: Document, model: XgbModel) -> Any:
 
 
 def _open_lightgbm(path: Path, content: bytes, model: LgbModel) -> Any:
-    try:
+    with needs("boosters", f"{path.name}: reading it", "lightgbm"):
         import lightgbm
-    except ImportError as error:
-        raise MissingExtraError("boosters", "lightgbm", f"{path.name}: reading it") from error
     if model.flaws:
         raise UnsupportedError(f"{path}: this LightGBM model cannot be compiled", model.flaws)
     text = rewritten_text(content, model)
@@ -93,10 +89,8 @@ FRACTIONS = (
 
 def _open_catboost(path: Path, document: CatDocument) -> Any:
     model = read_catboost(document)
-    try:
+    with needs("catboost", f"{path.name}: reading it", "catboost"):
         import catboost
-    except ImportError as error:
-        raise MissingExtraError("catboost", "catboost", f"{path.name}: reading it") from error
     if model.flaws:
         raise UnsupportedError(f"{path}: this CatBoost model cannot be compiled", model.flaws)
     if lost_fractions(document):

@@ -60,7 +60,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InvalidInputError, MissingExtraError, SolverError
+from ...errors import InvalidInputError, SolverError, needs
 from ...question.checks import number_from_zero
 from ...stopping import TimeUp, poll
 from .certificate import Certificate, Reduced, Side, reduce_plan, repaired
@@ -171,12 +171,8 @@ def programs() -> ModuleType:
     Raises:
         MissingExtraError: a library that they need is not installed.
     """
-    try:
+    with needs("plans", "bounds on plans", of=("cvxpy", "clarabel", "scs")):
         from . import programs
-    except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] not in ("cvxpy", "clarabel", "scs"):
-            raise
-        raise MissingExtraError("plans", str(error.name), "bounds on plans") from error
     return programs
 
 

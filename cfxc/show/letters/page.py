@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from ...errors import InvalidInputError, MissingExtraError, UnsupportedError
+from ...errors import InvalidInputError, UnsupportedError, needs
 from ...space.names import suggestion
 from ...writing import path_of
 from .fields import COMMON, FOLDER, TEMPLATES
@@ -103,11 +103,9 @@ class Layout:
 
 def environment() -> Any:
     """Templates that see plain values alone, escape all of them, and miss nothing silently."""
-    try:
+    with needs("report", "a letter or report", "jinja2"):
         from jinja2 import FileSystemLoader, StrictUndefined
         from jinja2.sandbox import ImmutableSandboxedEnvironment
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("report", "jinja2", "a letter or report") from error
     return ImmutableSandboxedEnvironment(
         loader=FileSystemLoader(FOLDER), undefined=StrictUndefined, autoescape=True,
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
@@ -177,9 +175,8 @@ def as_pdf(page: str, shown: str) -> bytes:
 
 def _weasyprint() -> Any:
     try:
-        import weasyprint
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("report", "weasyprint", "a letter in PDF") from error
+        with needs("report", "a letter in PDF", "weasyprint"):
+            import weasyprint
     except OSError as error:  # of the libraries that it loads
         raise UnsupportedError(f"{LIBRARIES}\n({str(error).splitlines()[0]})") from error
     return weasyprint
@@ -191,10 +188,8 @@ def qr_code(text: str) -> Any:
     Raises:
         MissingExtraError: segno is not installed.
     """
-    try:
+    with needs("report", "a QR code", "segno"):
         import segno
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("report", "segno", "a QR code") from error
     from markupsafe import Markup
 
     code = segno.make(text, error="m", micro=False)

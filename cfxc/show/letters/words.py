@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import DataTypeError, InvalidInputError, MissingExtraError
+from ...errors import DataTypeError, InvalidInputError, needs
 from ...space import Feature
 from ...space.feature import WORDING
 from ...space.names import suggestion
@@ -317,10 +317,8 @@ def locale_of(name: str) -> Any:
         InvalidInputError: letters are not written in it.
         MissingExtraError: Babel is not installed.
     """
-    try:
+    with needs("report", "a letter", "babel"):
         from babel import Locale, UnknownLocaleError
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("report", "babel", "a letter") from error
     try:
         locale = Locale.parse(str(name).replace("-", "_"))
         if locale.language in LANGUAGES:

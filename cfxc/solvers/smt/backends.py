@@ -23,7 +23,7 @@ from typing import Any
 from ...compiler.emit.smtlib import Counting, emit, name_of
 from ...compiler.terms import Pool, Term
 from ...environment import debug
-from ...errors import DataTypeError, InvalidInputError, MissingExtraError, SolverError
+from ...errors import DataTypeError, InvalidInputError, SolverError, needs
 from ...stopping import attend, now, poll
 
 Value = Fraction | bool
@@ -175,10 +175,8 @@ class PySmt(Backend):
     _busy = Lock()
 
     def __init__(self, solver: str) -> None:
-        try:
+        with needs("pysmt", f"the solver pysmt:{solver}", "pysmt"):
             from pysmt.environment import Environment
-        except ModuleNotFoundError as error:
-            raise MissingExtraError("pysmt", "pysmt", f"the solver pysmt:{solver}") from error
 
         installed = Environment().factory.all_solvers()
         if solver not in installed:
