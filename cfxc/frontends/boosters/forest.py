@@ -6,9 +6,13 @@ missing values, and sets of category codes, cut the line into more than two piec
 
 from __future__ import annotations
 
+import json
+import struct
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +25,28 @@ class DamagedModelError(Exception):
     Whatever reads, checks or rewrites what a library stored may raise it; who opens the model turns
     it into an error that names the file.
     """
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """What goes wrong with parts that are not as they should be is the model's damage."""
+    try:
+        yield
+    except (
+        KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError,
+        struct.error,
+    ) as error:  # fmt: skip
+        raise DamagedModelError(
+            f"a part of it is missing or malformed ({type(error).__name__}: {str(error)[:80]})"
+        ) from error
+
+
+def parsed(content: bytes) -> Any:
+    """What a file of JSON says."""
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise DamagedModelError(f"it is no JSON: {str(error)[:100]}") from error
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from ..forest import DamagedModelError
+from ..forest import DamagedModelError, reading
 from .ctr import COUNTS, KINDS, MEANS
-from .document import DEEPEST, MALFORMED, Document
+from .document import DEEPEST, Document
 from .flatbuffer import Table, root
 
 START = b"CBM1"
@@ -39,16 +39,12 @@ def parse_binary(content: bytes) -> Document:
     """The document in a binary file."""
     if not content.startswith(START):
         raise DamagedModelError("it is no CatBoost model (it does not begin with 'CBM1')")
-    try:
+    with reading():
         (size,) = struct.unpack_from("<I", content, 4)
         core, rest = content[8 : 8 + size], content[8 + size :]
         if len(core) < size:
             raise DamagedModelError("it ends in the middle")
         return _document(root(core), rest)
-    except (*MALFORMED, struct.error) as error:
-        raise DamagedModelError(
-            f"a part of it is missing or malformed ({type(error).__name__}: {str(error)[:80]})"
-        ) from error
 
 
 def _document(core: Table, rest: bytes) -> Document:

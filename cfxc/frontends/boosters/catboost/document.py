@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ....arrays import Floats, Ints
-from ..forest import DamagedModelError
+from ..forest import DamagedModelError, parsed, reading
 from .ctr import COUNTS, HASHES, KINDS, MEANS, CategorySplit, Ctr, CtrSplit, FloatSplit, Split
 
 Document = dict[str, Any]
@@ -28,9 +28,6 @@ VALUES = (
     "MultiRMSE", "Poisson", "Quantile", "RMSE", "RMSPE", "Tweedie",
 )  # fmt: skip
 DEEPEST = 16  # the library grows no deeper trees
-MALFORMED = (
-    KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError,
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -80,10 +77,7 @@ class CatModel:
 
 def parse_json(content: bytes) -> Document:
     """The JSON of a model."""
-    try:
-        document = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise DamagedModelError(f"it is no JSON: {str(error)[:100]}") from error
+    document = parsed(content)
     if not isinstance(document, dict):
         raise DamagedModelError("it is no CatBoost model (it has no 'features_info')")
     return document
@@ -91,12 +85,8 @@ def parse_json(content: bytes) -> Document:
 
 def read_model(document: Document, *, with_trees: bool = True) -> CatModel:
     """A document as a model, with its trees or only with what is said of them all."""
-    try:
+    with reading():
         return _model(document, with_trees)
-    except MALFORMED as error:
-        raise DamagedModelError(
-            f"a part of it is missing or malformed ({type(error).__name__}: {str(error)[:80]})"
-        ) from error
 
 
 def _model(document: Document, with_trees: bool) -> CatModel:

@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 
 from ....arrays import Floats
-from ..forest import DamagedModelError
+from ..forest import DamagedModelError, reading
 from .ctr import MEANS
 from .document import (
     BINARY,
-    MALFORMED,
     SEVERAL,
     CatModel,
     CatTree,
@@ -43,12 +42,8 @@ LABELS: dict[str, tuple[type, ...]] = {
 
 def rewritten(document: Document, model: CatModel) -> bytes:
     """JSON of the same model; ``model`` is the document as read, without flaws."""
-    try:
+    with reading():
         return _written(_document(document, model)).encode()
-    except MALFORMED as error:
-        raise DamagedModelError(
-            f"a part of it is missing or malformed ({type(error).__name__}: {str(error)[:80]})"
-        ) from error
 
 
 def _written(value: Any) -> str:

@@ -15,6 +15,7 @@ from ...sklearn.linear import ZERO, Classes
 from ...sklearn.lowering import Lowering, Raw, Refs, tensor
 from ...sklearn.members import total
 from ...sklearn.registry import Outputs
+from ...sklearn.tracing import first_true
 from ..columns import Coding, binary_outputs, class_outputs, summed, value_outputs
 from ..forest import Forest
 from .text import LgbModel
@@ -157,11 +158,8 @@ def label_cut(model: LgbModel) -> float:
         share = link(raw)
         return share > 1.0 - share
 
-    low, high = (_order(sign * np.finfo(np.float64).max) for sign in (-1, 1))
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if second(_double(middle)) else (middle, high)
-    return _double(high)
+    most = float(np.finfo(np.float64).max)
+    return first_true(second, -most, most)
 
 
 def _link(model: LgbModel) -> Callable[[float], float]:
@@ -172,13 +170,3 @@ def _link(model: LgbModel) -> Callable[[float], float]:
     if model.link == "square":
         return lambda raw: math.copysign(raw * raw, raw)
     return lambda raw: raw
-
-
-def _order(value: float) -> int:
-    """The place of a double among all of them, 0 for zero."""
-    bits = int(np.float64(abs(value)).view(np.int64))
-    return -bits if value < 0 else bits
-
-
-def _double(order: int) -> float:
-    return math.copysign(float(np.int64(abs(order)).view(np.float64)), order)

@@ -14,7 +14,17 @@ import numpy as np
 
 from ....arrays import Array, Floats, Ints
 from ....space import Label
-from ..forest import DamagedModelError, Question, Raw, Tree, at_most, below, checked, in_codes
+from ..forest import (
+    DamagedModelError,
+    Question,
+    Raw,
+    Tree,
+    at_most,
+    below,
+    checked,
+    in_codes,
+    reading,
+)
 
 Fields = Mapping[str, str]
 CATEGORICAL, DEFAULT_LEFT = 1, 2  # bits of a decision type
@@ -102,12 +112,8 @@ def read_text(content: bytes, *, with_trees: bool = True) -> LgbModel:
     """
     if not content.startswith((b"tree\n", b"tree\r\n")):
         raise DamagedModelError("it is no LightGBM model (it does not begin with 'tree')")
-    try:
+    with reading():
         return _model(content, with_trees)
-    except (KeyError, ValueError, IndexError, OverflowError) as error:
-        raise DamagedModelError(
-            f"a part of it is missing or malformed ({type(error).__name__}: {str(error)[:80]})"
-        ) from error
 
 
 def _model(content: bytes, with_trees: bool) -> LgbModel:
@@ -309,15 +315,11 @@ INTEGERS = ("split_feature", "decision_type", "left_child", "right_child")
 
 def rewritten_text(content: bytes, model: LgbModel) -> str:
     """The text of the same model; ``model`` is the content as read, without flaws."""
-    try:
+    with reading():
         header, blocks = parts_of(content[: content.find(b"\n" + END) + 1])
         lines = [*_header(header, model), ""]
         for place, block in enumerate(blocks):
             lines += [f"Tree={place}", *_tree_lines(block), "", ""]
-    except (KeyError, ValueError, OverflowError) as error:
-        raise DamagedModelError(
-            f"a part of it is missing or malformed ({type(error).__name__}: {str(error)[:80]})"
-        ) from error
     known = json.dumps([list(one) for one in model.categories])
     return "\n".join([*lines, END.decode(), "", f"pandas_categorical:{known}", ""])
 

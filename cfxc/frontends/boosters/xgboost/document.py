@@ -28,6 +28,8 @@ from ..forest import (
     checked,
     in_codes,
     outputs_in_range,
+    parsed,
+    reading,
     walked,
 )
 from .ubjson import parse_ubjson
@@ -110,13 +112,7 @@ class XgbModel:
 
 def parse_document(content: bytes, binary: bool) -> Document:
     """The JSON or UBJSON of a model."""
-    if binary:
-        document = parse_ubjson(content)
-    else:
-        try:
-            document = json.loads(content)
-        except (ValueError, RecursionError) as error:
-            raise DamagedModelError(f"it is no JSON: {str(error)[:100]}") from error
+    document = parse_ubjson(content) if binary else parsed(content)
     if not (isinstance(document, dict) and isinstance(document.get("learner"), dict)):
         raise DamagedModelError("it is no XGBoost model (it has no 'learner')")
     return document
@@ -130,15 +126,11 @@ def read_model(document: Document, missing: float = np.nan, *, with_trees: bool 
         missing: The number that counts as missing, beside NaN.
         with_trees: Read the trees too, and not only what is said of them all.
     """
-    try:
+    with reading():
         version = [int(part) for part in document["version"]]
         model = _model(document["learner"], version, missing, with_trees)
         _ = model.best_trees, model.saved_by  # they read attributes that may be malformed, too
         return model
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
-        raise DamagedModelError(
-            f"a part of it is missing or malformed ({type(error).__name__}: {str(error)[:80]})"
-        ) from error
 
 
 def _model(learner: Document, version: list[int], missing: float, with_trees: bool) -> XgbModel:

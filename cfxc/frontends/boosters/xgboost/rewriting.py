@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ....arrays import Bools, Ints
-from ..forest import DamagedModelError, walked
+from ..forest import DamagedModelError, reading, walked
 from .document import CATEGORICAL, NO_CHILD, Document, XgbModel, floats, ints
 from .ubjson import write_ubjson
 
@@ -22,12 +22,8 @@ CATEGORY_TYPES = {9: "i1", 10: "u1", 11: "i2", 13: "i4", 15: "i8"}
 
 def rewritten(document: Document, model: XgbModel) -> bytes:
     """UBJSON of the same model; ``model`` is the document as read, without flaws."""
-    try:
+    with reading():
         return write_ubjson(_document(document["learner"], model))
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise DamagedModelError(
-            f"a part of it is missing or malformed ({type(error).__name__}: {str(error)[:80]})"
-        ) from error
 
 
 def _document(learner: Document, model: XgbModel) -> Document:
