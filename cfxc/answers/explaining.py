@@ -14,7 +14,7 @@ import pandas as pd
 
 from ..errors import CfxcError, DataTypeError, InvalidInputError, NoChangeNeededError
 from ..frontends.compiled import Compiled
-from ..frontends.predictor import chance_of, plain_item
+from ..frontends.predictor import plain_item
 from ..ir.interval import ceil_float
 from ..question.criteria import TrustRegion
 from ..question.distances import Distance, penalised, recognised, resolve_distance
@@ -254,10 +254,7 @@ class Explainer:
     ) -> Original:
         """The model itself, about an instance that has the target by the exact program."""
         assert isinstance(error.target, Target)
-        return Original(
-            self.model.predict, self.model.space, error.target, frame, by_row=True, before=before,
-            chance=partial(chance_of, self.model.predictor),
-        )  # fmt: skip
+        return Original(self.model, error.target, frame, by_row=True, before=before)
 
     def _as_it_is(self, original: Original, point: Point) -> Result:
         """The factual itself as the answer."""
@@ -370,9 +367,8 @@ class Explainer:
         trusted: bool = False,
     ) -> Original:  # fmt: skip
         return Original(
-            self.model.predict, self.model.space, query.target, frame,
-            by_row=engine is not None and engine.by_row, trusted=trusted, before=before,
-            chance=partial(chance_of, self.model.predictor), factual=query.factual,
+            self.model, query.target, frame, by_row=engine is not None and engine.by_row,
+            trusted=trusted, before=before, factual=query.factual,
         )  # fmt: skip
 
     def limits(self, seconds: float, number: int = 0) -> Limits:

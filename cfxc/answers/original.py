@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from ..frontends.predictor import plain_item
+from ..frontends.compiled import Compiled
+from ..frontends.predictor import chance_of, plain_item
 from ..question.target import Target
 from ..solvers.base import Point
-from ..space import FeatureSpace
-
-Predict = Callable[[pd.DataFrame], np.ndarray[Any, Any]]
-Chance = Callable[[pd.DataFrame, Any], float | None]
 
 
 class Original:
@@ -23,26 +19,22 @@ class Original:
     ``by_row``: whether its answers do not depend on how many rows it is given.  ``trusted``:
     points flip it until it was told otherwise, so that many instances can be asked about at once.
     ``before``: what it says of the instance, where it was asked already.
-    ``chance``: the probability that it gives to a label, on one row.  ``factual``: the instance's
-    values, where they were read before.
+    ``factual``: the instance's values, where they were read before.
     """
 
     def __init__(
         self,
-        predict: Predict,
-        space: FeatureSpace,
+        model: Compiled,
         target: Target,
         frame: pd.DataFrame,
         *,
         by_row: bool,
         trusted: bool = False,
         before: Any = None,
-        chance: Chance,
         factual: Point | None = None,
     ) -> None:
-        self.predict, self.space, self.target, self.frame = predict, space, target, frame
-        self.trusted, self.chance = trusted, chance
-        self._rows = space.rows_like(frame, factual)
+        self.model, self.target, self.frame, self.trusted = model, target, frame, trusted
+        self._rows = model.space.rows_like(frame, factual)
         self._decoded: dict[tuple[Any, ...], pd.DataFrame] = {}
         self._known: dict[tuple[Any, ...], Any] = {}
         self._cells: dict[tuple[Any, ...], Mapping[str, object]] = {}
@@ -64,7 +56,7 @@ class Original:
             row = self.row(point)
             if self._before is None and row.dtypes.equals(self.frame.dtypes):
                 rows = pd.concat([self.frame, row], ignore_index=True)  # as fast as one row
-                self._before, after = map(plain_item, self.predict(rows))
+                self._before, after = map(plain_item, self.model.predict(rows))
             else:
                 after = self._ask(row)
             self._known[key] = after
@@ -95,7 +87,7 @@ class Original:
         if self.trusted:
             return True
         read = self._cells.get(tuple(point.items()), self.row(point))
-        same = self.space.encode_row(read, extra="ignore") == dict(point)
+        same = self.model.space.encode_row(read, extra="ignore") == dict(point)
         has = same and self.target.holds(self.outcome(point))
         return has and self._is_likely(self.row(point)) is not False
 
@@ -108,8 +100,8 @@ class Original:
         """Whether its own probability is what was asked for; ``None`` if it gives none."""
         if self.target.chance is None:
             return True
-        chance = self.chance(row, self.target.label)
+        chance = chance_of(self.model.predictor, row, self.target.label)
         return None if chance is None else chance >= self.target.chance
 
     def _ask(self, row: pd.DataFrame) -> Any:
-        return plain_item(self.predict(row)[0])
+        return plain_item(self.model.predict(row)[0])

@@ -17,7 +17,6 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
 from math import ceil
 from typing import Any, Unpack
 
@@ -29,7 +28,6 @@ from ...answers.original import Original
 from ...answers.result import Status
 from ...errors import DataTypeError, InvalidInputError, UnsupportedError
 from ...frontends.compiled import Compiled
-from ...frontends.predictor import chance_of
 from ...ir import evaluate
 from ...ir.interval import ceil_float, floor_float
 from ...ir.sorts import preview
@@ -159,12 +157,9 @@ class _Asked:
             _decider(explainer.question, query, each, i) for i, each in enumerate(models[1:], 1)
         ]
         originals = [
-            Original(
-                each.predict, each.space, decider.target, frame, by_row=False,
-                chance=partial(chance_of, each.predictor),
-            )
+            Original(each, decider.target, frame, by_row=False)
             for each, decider in zip(models, deciders, strict=True)
-        ]  # fmt: skip
+        ]
         return cls(explainer, tuple(deciders), tuple(originals), frame)
 
     def refuse(self, query: Query) -> None:

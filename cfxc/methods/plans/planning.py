@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,6 @@ from ...answers.original import Original
 from ...arrays import Floats
 from ...errors import DataTypeError, InvalidInputError, SolverError
 from ...frontends.compiled import Compiled
-from ...frontends.predictor import chance_of
 from ...ir import evaluate
 from ...question.checks import non_negative, number_from_zero, positive_number, whole_number
 from ...question.criteria import Accepts, Causal, Condition, Constraint, MaxChanges, criteria_of
@@ -170,10 +168,7 @@ def _admissible(
     query = make_query(model.program, model.space, factual, target=target, subject_to=criteria)
     safe = Constraint(nominal, linear_program(encoding, signed.mean, epsilon))
     query = replace(query, constraints=(*query.constraints, safe))
-    original = Original(
-        model.predict, model.space, query.target, frame, by_row=False,
-        chance=partial(chance_of, model.predictor),
-    )  # fmt: skip
+    original = Original(model, query.target, frame, by_row=False)
     rng = np.random.default_rng(options.copa.random_state)
     query = at_rest(query, encoding)
     return Admissible(query, original, encoding, deadline, rng, options.apart), signed
