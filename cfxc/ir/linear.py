@@ -22,6 +22,11 @@ def dot(pairs: Iterable[tuple[Number, Number]], constant: Number = ZERO) -> Frac
     return _summed([_ratio(ONE, constant), *(_ratio(x, y) for x, y in pairs)])
 
 
+def power_near(value: Fraction) -> Fraction:
+    """A power of 2 within a factor of 2 of value > 0."""
+    return Fraction(2) ** (value.numerator.bit_length() - value.denominator.bit_length())
+
+
 Parts = list[tuple[Fraction, Fraction | None]]
 """Factors, and an end of what each is multiplied by: ``None`` if there is none."""
 

@@ -206,10 +206,10 @@ def register(name: str) -> Callable[[OpClass], OpClass]:
     return enter
 
 
-def entering(rules: dict[type[Op], Rule]) -> Callable[..., Callable[[Rule], Rule]]:
-    """Decorators that enter a function into a table of rules, for the op classes that they name."""
+def entering(rules: dict[Any, Rule]) -> Callable[..., Callable[[Rule], Rule]]:
+    """Decorators that enter a function into a table of rules, for the ops that they name."""
 
-    def rule(*classes: type[Op]) -> Callable[[Rule], Rule]:
+    def rule(*classes: Any) -> Callable[[Rule], Rule]:
         def enter(function: Rule) -> Rule:
             rules.update(dict.fromkeys(classes, function))
             return function

@@ -47,6 +47,13 @@ class Tensor:
         self._whole: tuple[Array, int] | None = None
         self._floats: Floats | None = None
 
+    @classmethod
+    def of(cls, rationals: Array) -> Tensor:
+        """Rationals: doubles where all of them are."""
+        doubles = rationals.astype(np.float64)
+        held = bool((rationals == doubles).all())
+        return cls(doubles, "f64") if held else cls(rationals, "rat")
+
     def __reduce__(self) -> tuple[type[Tensor], tuple[Any, DType]]:
         return Tensor, (self.array, self.dtype)  # keeps copies and pickles immutable
 

@@ -16,7 +16,7 @@ from ..compiler.terms import Pool, Term
 from ..errors import UnsupportedError
 from ..ir import Program, Sort
 from ..ir.interval import ceil_float, floor_float, nearest_float
-from ..ir.linear import LinearForm, Number
+from ..ir.linear import LinearForm, Number, power_near
 from ..ir.sorts import format_label
 
 _WIDTH = 98
@@ -91,17 +91,11 @@ def _scale(numbers: Sequence[Fraction], terms: Mapping[int, Fraction]) -> Fracti
     sizes = [abs(factor) for factor in terms.values() if factor]
     if not sizes:
         return Fraction(1)
-    scale = _power_for(max(sizes))
+    scale = 2 / power_near(max(sizes))
     missing = _LEAST / (min(sizes) * scale)
     if missing > 1:
-        scale *= min(_power_for(1 / missing), Fraction(_MOST))
+        scale *= min(2 / power_near(1 / missing), Fraction(_MOST))
     return scale
-
-
-def _power_for(size: Fraction) -> Fraction:
-    """The power of two p with 1 <= p * size < 4."""
-    exponent = size.numerator.bit_length() - size.denominator.bit_length() - 1
-    return Fraction(2) ** -exponent
 
 
 def _row(name: str, row: Row, written: _Written) -> list[str]:

@@ -189,9 +189,7 @@ def _steps(builder: Builder, columns: Sequence[Column]) -> Operand:
 def _table(columns: Sequence[Column], matrix: bool) -> Tensor:
     """What the columns hold, one row per label; a vector unless ``matrix``.  Always Real."""
     values = np.array([[Fraction(n) for n in one.numbers] for one in columns], dtype=object).T
-    exact = values if matrix else values[:, 0]
-    doubles = exact.astype(np.float64)
-    return Tensor(doubles, "f64") if bool((exact == doubles).all()) else Tensor(exact, "rat")
+    return Tensor.of(values if matrix else values[:, 0])
 
 
 def _number(cell: Label) -> Number:

@@ -7,7 +7,6 @@ MNLogit for the class of the highest probability; all others give numbers.
 from __future__ import annotations
 
 import ast
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -34,6 +33,7 @@ from ..sklearn.linear import binary_label_from, pair, top_label
 from ..sklearn.lowering import Lowering, Ref, Refs, named, tensor
 from ..sklearn.program import columns_of
 from ..sklearn.registry import RESULTS, Outputs
+from ..sklearn.tracing import first_true
 from .cells import categories
 
 LINES = (OLS, WLS, GLS, QuantReg, RLM)
@@ -152,22 +152,10 @@ def least_double(holds: Callable[[float], bool]) -> float:
     Raises:
         UnsupportedError: it holds for none.
     """
-    low, high = -1e300, 1e300
     with np.errstate(all="ignore"):
-        if not holds(high):
+        if not holds(1e300):
             raise UnsupportedError("no row reaches the cut: what the model predicts never does")
-        while low < (middle := _between(low, high)) < high:
-            low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
-
-
-def _between(low: float, high: float) -> float:
-    """A double that halves how many there are between two."""
-    ends = [
-        int(np.float64(abs(end)).view(np.int64)) * (-1 if end < 0 else 1) for end in (low, high)
-    ]
-    order = sum(ends) // 2
-    return math.copysign(float(np.int64(abs(order)).view(np.float64)), order)
+        return first_true(holds, -1e300, 1e300)
 
 
 # --- columns -------------------------------------------------------------------------------------

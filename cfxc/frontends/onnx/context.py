@@ -268,15 +268,10 @@ def exact(array: Any) -> Tensor:
     values = np.asarray(array)
     if values.dtype.kind in "US" or (values.dtype == object and _texts(values)):
         raise Refusal("computes with text")
-    if values.dtype == object:
-        doubles = values.astype(np.float64)
-        if not bool((values == doubles).all()):
-            return Tensor(values, "rat")
-        values = doubles
-    elif values.dtype.kind == "f":
+    if values.dtype.kind == "f":
         values = values.astype(np.float64)
     try:
-        return Tensor(values)
+        return Tensor.of(values) if values.dtype == object else Tensor(values)
     except VerificationError as error:
         raise Refusal(str(error)) from error
 

@@ -86,14 +86,9 @@ def _scaled(low: Lowering, value: Any, factor: Any) -> Any:
     return value * number if isinstance(value, np.ndarray) else low.onnx("Mul", value, number)
 
 
-@rule(aten.pow.Tensor_Scalar)
-def _pow(low: Lowering, x: Any, exponent: Any) -> Any:
+@rule(aten.pow.Tensor_Scalar, aten.square.default)
+def _pow(low: Lowering, x: Any, exponent: Any = 2) -> Any:
     return low.onnx("Pow", *low.numbers(x), np.float64(exponent))
-
-
-@rule(aten.square.default)
-def _square(low: Lowering, x: Any) -> Any:
-    return low.onnx("Pow", *low.numbers(x), np.float64(2))
 
 
 @rule(aten.reciprocal.default)

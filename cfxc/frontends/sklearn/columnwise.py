@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from ...arrays import Floats
-from ...ir import ops
+from ...ir import Tensor, ops
+from ..quadratics import exact
 from .encoders import symbol
 from .lowering import (
     DOUBLE,
@@ -20,8 +21,6 @@ from .lowering import (
     Stage,
     Traced,
     cells,
-    exact_tensor,
-    fractions,
     tensor,
 )
 from .tracing import image_of, regions
@@ -48,7 +47,7 @@ def tabulated(
             lowering.vector([ref])
             numbers = np.nan_to_num(numbers)
         made = _finite(lowering, rows(image.function(numbers) if image else numbers))
-        return lowering.let(ops.Lookup(held.category, held.labels, exact_tensor(fractions(made))))
+        return lowering.let(ops.Lookup(held.category, held.labels, Tensor.of(exact(made))))
     if image is None:
         if thresholds is None:
             return None
@@ -71,8 +70,8 @@ def _filled(lowering: Lowering, made: str, image: Image, rows: Rows, ends: Float
     missing = lowering.let(ops.ToReal(lowering.is_missing(name)))
     both = lowering.let(ops.Concat((made, missing)))
     width = first.shape[1]
-    weight = np.column_stack([fractions(np.eye(width)), (fractions(fill) - fractions(first))[0]])
-    return lowering.let(ops.Affine(both, exact_tensor(weight), tensor(np.zeros(width))))
+    weight = np.column_stack([exact(np.eye(width)), (exact(fill) - exact(first))[0]])
+    return lowering.let(ops.Affine(both, Tensor.of(weight), tensor(np.zeros(width))))
 
 
 def _ends_of(lowering: Lowering, image: Image, thresholds: Floats | None) -> Floats | None:
@@ -101,8 +100,8 @@ def _steps(lowering: Lowering, x: str, ends: Floats, rows: Rows) -> str:
     if not changed.any():
         return lowering.constant(kept[0])
     above = lowering.let(ops.Gt(x, lowering.constant(ends[:-1][changed])))
-    exact = fractions(kept)
-    weight, base = exact_tensor((exact[1:] - exact[:-1]).T), exact_tensor(exact[0])
+    reached = exact(kept)
+    weight, base = Tensor.of((reached[1:] - reached[:-1]).T), Tensor.of(reached[0])
     return lowering.let(ops.Affine(lowering.let(ops.ToReal(above)), weight, base))
 
 

@@ -13,10 +13,11 @@ from scipy.special import boxcox
 from sklearn.preprocessing import PowerTransformer, QuantileTransformer
 
 from ...arrays import Floats
-from ...ir import ops
+from ...ir import Tensor, ops
+from ..quadratics import exact
 from .columnwise import column_function, range_of
 from .functions import LOOSE, NO_VALUE
-from .lowering import Lowering, Refs, Stage, exact_tensor, fractions
+from .lowering import Lowering, Refs, Stage
 from .registry import Estimator, dense, transformer
 from .tracing import last_below
 
@@ -147,9 +148,7 @@ def _interpolated(own: Floats, references: Floats, lowering: Lowering, x: str) -
     """
     places, first = np.unique(own, return_index=True)
     last = own.size - 1 - np.unique(own[::-1], return_index=True)[1]
-    exact, below, above = (
-        fractions(each) for each in (places, references[first], references[last])
-    )
+    exact, below, above = (exact(each) for each in (places, references[first], references[last]))
     parts, weights = [], []
     if places.size > 1:
         slopes = (below[1:] - above[:-1]) / (exact[1:] - exact[:-1])
@@ -166,7 +165,7 @@ def _interpolated(own: Floats, references: Floats, lowering: Lowering, x: str) -
     joined = parts[0] if len(parts) == 1 else lowering.let(ops.Concat(tuple(parts)))
     matrix = np.array([weights], dtype=object)
     base = np.array([below[0]], dtype=object)
-    return lowering.let(ops.Affine(joined, exact_tensor(matrix), exact_tensor(base)))
+    return lowering.let(ops.Affine(joined, Tensor.of(matrix), Tensor.of(base)))
 
 
 def _differences(slopes: list[Fraction]) -> list[Fraction]:

@@ -12,11 +12,12 @@ import pandas as pd
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, TargetEncoder
 
 from ...arrays import Array, Floats
-from ...ir import LabelTuple, Operand, ops
+from ...ir import LabelTuple, Operand, Tensor, ops
 from ...space import Label, missing_as
 from ...space.inputs import NOT_A_NUMBER, Column
 from ...space.names import shown
-from .lowering import Cell, Lowering, Raw, Ref, Refs, cells, exact_tensor, fractions, tensor
+from ..quadratics import exact
+from .lowering import Cell, Lowering, Raw, Ref, Refs, cells, tensor
 from .registry import Estimator, dense, transformer
 
 
@@ -312,7 +313,7 @@ def _encode_number(
     hits = lowering.let(ops.ToReal(lowering.let(ops.Eq(vector, known))))
     if not spare.any() and np.array_equal(rows, np.eye(len(numbers))):
         return hits
-    weight = exact_tensor((fractions(rows) - fractions(spare)).T)
+    weight = Tensor.of((exact(rows) - exact(spare)).T)
     return lowering.let(ops.Affine(hits, weight, tensor(spare)))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from itertools import groupby
 from typing import Any
 
@@ -13,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ...arrays import Array, Floats
+from ...arrays import Floats
 from ...errors import UnsupportedError, VerificationError
 from ...ir import Builder, Label, Literal, Op, Operand, Tensor, ops
 from ...space import FeatureSpace
@@ -371,14 +370,3 @@ def scaled(
         else:
             after.append(replace(made[place], image=image))
     return tuple(after)
-
-
-def fractions(values: npt.ArrayLike) -> Array:
-    """Doubles as the rationals they are."""
-    return np.asarray(np.frompyfunc(Fraction, 1, 1)(np.asarray(values)), dtype=object)
-
-
-def exact_tensor(values: Array) -> Tensor:
-    """Rationals as a tensor: of doubles where all of them are."""
-    doubles = values.astype(np.float64)
-    return Tensor(doubles, "f64") if bool((values == doubles).all()) else Tensor(values, "rat")

@@ -11,14 +11,14 @@ from sklearn.neighbors import RadiusNeighborsClassifier
 from sklearn.semi_supervised import LabelPropagation, LabelSpreading
 
 from ...errors import VerificationError
-from ...ir import Literal, ops
+from ...ir import Literal, Tensor, ops
 from ...ir.evaluator import enclose
 from ...ir.interval import Bounds, Choice, Interval
 from ..kernel_functions import squares
 from ..predictor import class_labels
 from ..quadratics import Exact, exact, exact_affine
 from .linear import ZERO, normalised, top_label
-from .lowering import Lowering, Refs, exact_tensor, tensor
+from .lowering import Lowering, Refs, tensor
 from .members import total
 from .registry import Estimator, Outputs, model
 
@@ -84,7 +84,7 @@ def _corners(lowering: Lowering, x: str, vectors: Exact) -> str:
     """``|v_i - x|_1`` for all i."""
     let, parts = lowering.let, []
     for place, column in enumerate(vectors.T):
-        held = let(ops.Constant(exact_tensor(column)))
+        held = let(ops.Constant(Tensor.of(column)))
         parts.append(let(ops.Abs(let(ops.Sub(held, let(ops.Item(x, place)))))))
     return str(total(lowering, parts))
 

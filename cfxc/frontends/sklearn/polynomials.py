@@ -11,10 +11,11 @@ import pandas as pd
 from sklearn.preprocessing import PolynomialFeatures, SplineTransformer
 
 from ...arrays import Floats
-from ...ir import ops
+from ...ir import Tensor, ops
+from ..quadratics import exact
 from .columnwise import imaged, tabulated
 from .encoders import symbol
-from .lowering import Cell, Lowering, Ref, Refs, Stage, cells, exact_tensor, fractions
+from .lowering import Cell, Lowering, Ref, Refs, Stage, cells
 from .registry import Estimator, transformer
 
 Monomial = tuple[int, ...]  # its columns, not falling
@@ -51,8 +52,8 @@ def _table(lowering: Lowering, each: Monomial, refs: Refs) -> Ref | None:
         return None
     cells_of = dict(zip(dict.fromkeys(each), held, strict=True))
     columns = [np.array(one.cells, dtype=np.float64) for p in each if (one := cells_of[p])]
-    product = fractions(np.prod(columns, axis=0))
-    made = lowering.let(ops.Lookup(first.category, first.labels, exact_tensor(product[:, None])))
+    product = exact(np.prod(columns, axis=0))
+    made = lowering.let(ops.Lookup(first.category, first.labels, Tensor.of(product[:, None])))
     return Cell(made, 0, 1)
 
 
@@ -137,11 +138,11 @@ def _hats(lowering: Lowering, ref: Ref, splines: Estimator, knots: Floats, count
     x = lowering.vector([ref])
     if splines.extrapolation == "constant":
         x = lowering.let(ops.Clip(x, Fraction(inner[0]), Fraction(inner[-1])))
-    exact = fractions(inner)
+    knots = exact(inner)
     turns = lowering.let(ops.Relu(lowering.let(ops.Sub(x, lowering.constant(inner[1:-1])))))
     joined = lowering.let(ops.Concat((x, turns))) if count > 2 else x
-    values = fractions(np.eye(count))  # per knot
-    slopes = (values[:, 1:] - values[:, :-1]) / (exact[1:] - exact[:-1])
+    values = exact(np.eye(count))  # per knot
+    slopes = (values[:, 1:] - values[:, :-1]) / (knots[1:] - knots[:-1])
     weight = np.concatenate([slopes[:, :1], slopes[:, 1:] - slopes[:, :-1]], axis=1)
-    base = values[:, 0] - slopes[:, 0] * exact[0]
-    return lowering.let(ops.Affine(joined, exact_tensor(weight), exact_tensor(base)))
+    base = values[:, 0] - slopes[:, 0] * knots[0]
+    return lowering.let(ops.Affine(joined, Tensor.of(weight), Tensor.of(base)))

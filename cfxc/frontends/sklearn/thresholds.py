@@ -14,7 +14,7 @@ from .lowering import Lowering, Refs
 from .members import lower_member, response
 from .registry import Estimator, Outputs, model
 from .structure import INSIDE
-from .trees import first_true
+from .tracing import first_true
 
 ORDER = ("predict_proba", "decision_function")
 

@@ -59,6 +59,17 @@ def _bisected(low: Ints, high: Ints, stays: Callable[[Floats], Bools]) -> Ints:
     return low
 
 
+def first_true(test: Callable[[float], bool], low: float, high: float) -> float:
+    """The smallest double from ``low`` on for which a monotone test holds, or ``high``."""
+    if test(low):
+        return low
+    ends = [int(_order(low)), int(_order(high))]
+    while ends[1] - ends[0] > 1:
+        middle = sum(ends) // 2
+        ends[bool(test(float(_doubles(np.array(middle)))))] = middle
+    return float(_doubles(np.array(ends[1])))
+
+
 def _order(value: float) -> np.int64:
     """The place of a double among all of them, 0 being that of zero."""
     place = np.float64(abs(value)).view(np.int64)

@@ -46,7 +46,7 @@ from .linear import (
 )
 from .lowering import Lowering, Ref, Refs
 from .registry import Estimator, Outputs, model
-from .tracing import ALWAYS, Compared, compared
+from .tracing import ALWAYS, Compared, compared, first_true
 
 LARGEST = float(np.finfo(np.float32).max)
 
@@ -194,44 +194,43 @@ def takes_gaps(estimator: Estimator) -> bool:
 @model("classifier", DecisionTreeClassifier, ExtraTreeClassifier, flaws=_is_multioutput)
 def lower_tree_classifier(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """Probability: the leaf's class fractions; label: the largest, ties to the first class."""
-    tree = estimator.tree_
-    gaps = takes_gaps(estimator)
-    share = ensemble(lowering, refs, [tree], [tree.value[:, 0, :]], gaps=gaps)
+    share = _sum(lowering, refs, estimator, [estimator.tree_], lambda tree: tree.value[:, 0, :])
     return {"label": top_label(lowering, estimator.classes_, share), "probability": share}
 
 
 @model("regressor", DecisionTreeRegressor, ExtraTreeRegressor)
 def lower_tree_regressor(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """The leaf's value, or one per target."""
-    tree = estimator.tree_
-    gaps = takes_gaps(estimator)
-    value = ensemble(lowering, refs, [tree], [tree.value[:, :, 0]], gaps=gaps)
+    value = _sum(lowering, refs, estimator, [estimator.tree_], lambda tree: tree.value[:, :, 0])
     return {"value": values(lowering, value, estimator.n_outputs_)}
 
 
 @model("classifier", RandomForestClassifier, ExtraTreesClassifier, flaws=_is_multioutput)
 def lower_forest_classifier(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """Probability: the mean of the trees' class fractions; label: its largest entry."""
-    trees = [one.tree_ for one in estimator.estimators_]
-    gaps = takes_gaps(estimator)
-    mean = _mean(lowering, refs, trees, [tree.value[:, 0, :] for tree in trees], gaps)
+    mean = _mean(lowering, refs, estimator, lambda tree: tree.value[:, 0, :])
     return {"label": top_label(lowering, estimator.classes_, mean), "probability": mean}
 
 
 @model("regressor", RandomForestRegressor, ExtraTreesRegressor)
 def lower_forest_regressor(lowering: Lowering, estimator: Estimator, refs: Refs) -> Outputs:
     """The mean of the trees' values, or one per target."""
-    trees = [one.tree_ for one in estimator.estimators_]
-    gaps = takes_gaps(estimator)
-    mean = _mean(lowering, refs, trees, [tree.value[:, :, 0] for tree in trees], gaps)
+    mean = _mean(lowering, refs, estimator, lambda tree: tree.value[:, :, 0])
     return {"value": values(lowering, mean, estimator.n_outputs_)}
 
 
-def _mean(
-    lowering: Lowering, refs: Refs, trees: Sequence[Any], leaves: Sequence[Array], gaps: bool
-) -> str:
+def _sum(
+    lowering: Lowering, refs: Refs, estimator: Estimator, trees: Sequence[Any],
+    leaves: Callable[[Any], Array],
+) -> str:  # fmt: skip
+    made = [leaves(tree) for tree in trees]
+    return ensemble(lowering, refs, trees, made, gaps=takes_gaps(estimator))
+
+
+def _mean(lowering: Lowering, refs: Refs, forest: Estimator, leaves: Callable[[Any], Array]) -> str:
     """The sum over the trees, then one division: the library's order."""
-    total = ensemble(lowering, refs, trees, leaves, gaps=gaps)
+    trees = [one.tree_ for one in forest.estimators_]
+    total = _sum(lowering, refs, forest, trees, leaves)
     return lowering.let(ops.Div(total, Literal(Fraction(len(trees)))))
 
 
@@ -330,14 +329,3 @@ def _least_depth(estimator: Estimator, most: float) -> float:
         return not bool((decision < 0)[0])
 
     return first_true(is_inlier, 0.0, 2 * most + 1)
-
-
-def first_true(test: Callable[[float], bool], low: float, high: float) -> float:
-    """The smallest double from ``low`` >= 0 on for which a monotone test holds, or ``high``."""
-    if test(low):
-        return low
-    bits = [int(np.float64(end).view(np.int64)) for end in (low, high)]
-    while bits[1] - bits[0] > 1:  # doubles from 0 on are in the order of their bits
-        middle = (bits[0] + bits[1]) // 2
-        bits[test(float(np.int64(middle).view(np.float64)))] = middle
-    return float(np.int64(bits[1]).view(np.float64))

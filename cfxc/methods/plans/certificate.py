@@ -14,21 +14,14 @@ import numpy as np
 
 from ...arrays import Array, Floats
 from ...errors import InvalidInputError
+from ...frontends.quadratics import exact
+from ...ir.linear import power_near
 from ...stopping import poll, polled
 from .moments import ROUNDING, square_root
 
 Rationals = Array  # of Fractions, dtype object
 
 GRID = 200  # bits of the largest entry that a test of definiteness keeps
-
-
-def exact(array: Any) -> Rationals:
-    """The rationals that the doubles are."""
-    floats = np.asarray(array, dtype=np.float64)
-    result = np.empty(floats.shape, dtype=object)
-    for place in np.ndindex(floats.shape):
-        result[place] = Fraction(float(floats[place]))
-    return result
 
 
 def integers(array: Any) -> tuple[Rationals, Fraction]:
@@ -47,11 +40,6 @@ def integers(array: Any) -> tuple[Rationals, Fraction]:
 def doubles(array: Rationals) -> Floats:
     """The nearest doubles."""
     return np.array(array, dtype=np.float64)
-
-
-def power_near(value: Fraction) -> Fraction:
-    """A power of 2 within a factor of 2 of value > 0."""
-    return Fraction(2) ** (value.numerator.bit_length() - value.denominator.bit_length())
 
 
 def solve(A: Rationals, B: Rationals) -> Rationals:

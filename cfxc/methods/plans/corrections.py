@@ -36,10 +36,11 @@ from typing import Any
 import numpy as np
 
 from ...arrays import Floats
-from ...errors import InvalidInputError, MissingExtraError, SolverError
+from ...errors import InvalidInputError, SolverError, needs
+from ...frontends.quadratics import exact
 from ...question.checks import number_from_zero, whole_number
 from .bounds import programs, read
-from .certificate import Reduced, exact
+from .certificate import Reduced
 from .moments import array_of, covariance_of, mean_of
 
 INWARD = 1 - 1e-12  # of the limit: where a solution is a little outside of the ball
@@ -231,10 +232,8 @@ def farthest_border(
 
 
 def _cone(row: Floats, mean: Floats, covariance: Floats, limit: float, free: Any) -> Any:
-    try:
+    with needs("plans", "correcting plans"):
         import cvxpy as cp
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("plans", str(error.name), "correcting plans") from error
     values, vectors = np.linalg.eigh(covariance)
     factor = (vectors * np.sqrt(np.maximum(values, 0))).T
     unit = float(row @ mean)

@@ -24,7 +24,7 @@ from ...compiler.pipeline import simplified
 from ...compiler.splits import RawSplits, Unary, splits_of
 from ...errors import UnsupportedError
 from ...ir import Program, ops
-from ...ir.linear import Inequality
+from ...ir.linear import Inequality, power_near
 from ...stopping import polled
 from .functions import Ramp, table_tree
 
@@ -287,15 +287,9 @@ def _scale(
     for value in polled(values):
         common = lcm(common, value.denominator)
         if largest * common >= room:
-            return _power_below(room / largest)
+            return power_near(room / largest) / 4
     spare = room / largest / common if largest else Fraction(1)
-    return Fraction(common) * (_power_below(spare) if widest and spare > 4 else 1)
-
-
-def _power_below(ratio: Fraction) -> Fraction:
-    """A power of 2 below a ratio, by a factor between 2 and 8."""
-    exponent = ratio.numerator.bit_length() - ratio.denominator.bit_length()
-    return Fraction(2) ** (exponent - 2)
+    return Fraction(common) * (power_near(spare) / 4 if widest and spare > 4 else 1)
 
 
 def _joined(parts: list[Ints], starts: Ints) -> Ints:

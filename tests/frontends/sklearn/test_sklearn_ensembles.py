@@ -23,7 +23,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from cfxc.errors import InvalidInputError, UnsupportedError
 from cfxc.frontends.sklearn import SklearnPredictor, lower
-from cfxc.frontends.sklearn.trees import first_true
+from cfxc.frontends.sklearn.tracing import first_true
 from cfxc.ir import BatchEvaluator, Program, evaluate, ops
 from cfxc.question.target import Target, target_program
 from cfxc.space import FeatureSpace

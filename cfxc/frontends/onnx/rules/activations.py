@@ -20,20 +20,6 @@ from .registry import Inputs, argument, rule
 
 ZERO, ONE = Literal(Fraction(0)), Literal(Fraction(1))
 LARGEST_POWER = 8
-INCREASING: dict[str, Callable[[Operand], Op]] = {
-    "Erf": ops.Erf, "Softplus": ops.Softplus, "Softsign": ops.Softsign,
-}  # fmt: skip
-
-
-@rule(*(f"ai.onnx.{name}" for name in INCREASING))
-def _increasing(ctx: Context, node: Node, inputs: Inputs) -> Value:
-    return _rising(ctx, ctx.numeric(argument(inputs, 0)), node.op)
-
-
-def _rising(ctx: Context, rows: Rows, name: str) -> Rows:
-    operand = ctx.let(INCREASING[name](rows.operand))
-    return Rows(operand, rows.dims, rows.dtype, Monotone(name.lower(), rows))
-
 
 unary("ai.onnx.Mish", ops.Mish)
 

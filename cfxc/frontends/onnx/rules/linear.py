@@ -159,10 +159,9 @@ def class_labels(node: Node, ints: str) -> tuple[Any, ...]:
 
 
 SMOOTH: dict[str, Callable[[Operand], Op]] = {
-    "Sigmoid": ops.Sigmoid,
-    "Tanh": ops.Tanh,
-    "Exp": ops.Exp,
-}
+    "Sigmoid": ops.Sigmoid, "Tanh": ops.Tanh, "Exp": ops.Exp, "Erf": ops.Erf,
+    "Softplus": ops.Softplus, "Softsign": ops.Softsign,
+}  # fmt: skip
 
 
 @rule(*(f"ai.onnx.{name}" for name in SMOOTH))
@@ -171,7 +170,7 @@ def _smooth(ctx: Context, node: Node, inputs: Inputs) -> Value:
 
 
 def squash(ctx: Context, rows: Rows, name: str) -> Rows:
-    """``Sigmoid``, ``Tanh`` or ``Exp`` of every number."""
+    """One of ``SMOOTH``, which all increase, of every number."""
     operand = ctx.let(SMOOTH[name](rows.operand))
     note = Monotone(name.lower(), rows)
     return Rows(operand, rows.dims, rows.dtype, note, chance=name == "Sigmoid")
