@@ -26,7 +26,6 @@ from .plots import (
     axes_for,
     in_lines,
     saved,
-    tidy,
 )
 
 SLOW = 100.0  # times as long as until its first news: time is then on a logarithmic scale
@@ -70,7 +69,6 @@ def draw_bounds(trace: Floats, distance: str, ax: Any, path: Any) -> Any:
     axes.legend(
         loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False, fontsize=SMALL
     )
-    tidy(axes)
     return saved(axes, path)
 
 
@@ -132,7 +130,6 @@ def draw_frontier(steps: Sequence[Step], distance: str, ax: Any, path: Any) -> A
     axes.legend(
         loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False, fontsize=SMALL
     )
-    tidy(axes)
     return saved(axes, path)
 
 
@@ -211,7 +208,6 @@ def draw_shares(groups: Sequence[Group], ax: Any, path: Any) -> Any:
         axes.legend(handles, [*texts, "what lower bounds leave open"], **_beside())
     else:
         axes.legend(**_beside())
-    tidy(axes)
     return saved(axes, path)
 
 
@@ -279,7 +275,6 @@ def draw_boxes(groups: Sequence[Group], ax: Any, path: Any) -> Any:
     axes.set_yticks([-float(i) for i in range(len(groups))], names, fontsize=SMALL + 0.5)
     axes.tick_params(axis="y", length=0)
     _marks(axes, groups)
-    tidy(axes)
     axes.spines["left"].set_visible(False)
     return saved(axes, path)
 

@@ -191,7 +191,7 @@ def as_text(found: Sequence[Section], *, shares: bool = True) -> str:
             lines += [(start + note[0]).rstrip()]
             lines += [" " * len(start) + more for more in note[1:]]
         lines.append("")
-    return "\n".join([*lines, *list(_legend(found))[: 2 if shares else 1], ""])
+    return "\n".join([*lines, *list(legend(found))[: 2 if shares else 1], ""])
 
 
 def as_json(found: Sequence[Section]) -> Mapping[str, Any]:
@@ -210,7 +210,8 @@ def as_json(found: Sequence[Section]) -> Mapping[str, Any]:
     }
 
 
-def _legend(found: Sequence[Section]) -> Iterable[str]:
+def legend(found: Sequence[Section]) -> Iterable[str]:
+    """What the marks mean, and how many of scikit-learn's estimators have one."""
     yield f"{EXACT} exact   {ENCLOSED} held between lines that enclose it   {REFUSES} refused"
     shares = [f"{section.share} {section.title.lower()}" for section in found[: len(ROLES)]]
     yield f"Of scikit-learn {version()}: {', '.join(shares)} that take tables of numbers."
@@ -219,39 +220,3 @@ def _legend(found: Sequence[Section]) -> Iterable[str]:
 def version() -> str:
     """The installed scikit-learn's, without its last number."""
     return ".".join(sklearn.__version__.split(".")[:2])
-
-
-def as_page(found: Sequence[Section]) -> str:
-    """The page ``docs/reference/models.md``."""
-    lines = [
-        "# Models",
-        "",
-        "Made from the registries: `pytest --update-golden tests/show/test_models.py`. "
-        "`cfxc models` prints it for what",
-        "is installed.",
-        "",
-        f"* {EXACT} The program is the model over the reals, with its parameters and comparisons.",
-        f"* {ENCLOSED} What decides is smooth: engines hold it between lines, so bounds are true "
-        "and answers verified.",
-        f"* {REFUSES} Refused before any work, with this reason.",
-        "",
-        "Classes are matched exactly; a subclass is refused. Pipelines, column transformers and "
-        "ensembles may hold all that",
-        "is supported.  PyTorch modules are read from their exported program, op by op as ONNX's.",
-        "The page lists the libraries that the tests install; CatBoost, the explainable boosting "
-        "machines of interpret,",
-        "18 encoders of category_encoders, linear-tree and fitted results of statsmodels are read "
-        "too (`cfxc models` lists",
-        "them where they are installed).",
-        "",
-    ]
-    for section in found:
-        lines += [f"## {section.title}", "", "| class | | |", "|---|---|---|"]
-        lines += [f"| `{row.name}` | {row.mark} | {_cell(row.note)} |" for row in section.rows]
-        lines.append("")
-    *_, shares = _legend(found)
-    return "\n".join([*lines, "## Share", "", shares, ""])
-
-
-def _cell(note: str) -> str:
-    return note.replace("|", "\\|").replace("*", "\\*")

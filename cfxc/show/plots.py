@@ -74,11 +74,12 @@ def axes_for(
 
 
 def saved(axes: Any, path: str | Path | None) -> Any:
-    """The axes, whose figure is written to a file if a path is given.
+    """The axes, without lines above and to the right, and written to a file if a path is given.
 
     Raises:
         InvalidInputError: the file cannot be written, or matplotlib knows no such kind.
     """
+    axes.spines[["top", "right"]].set_visible(False)
     if path is not None:
         check_writable(path)
         figure, kind = axes.get_figure(root=True), Path(path).suffix[1:].lower()
@@ -88,11 +89,6 @@ def saved(axes: Any, path: str | Path | None) -> Any:
         with written_whole(path) as file:
             figure.savefig(file, dpi=200)
     return axes
-
-
-def tidy(axes: Any) -> None:
-    """Leave out the lines above and to the right."""
-    axes.spines[["top", "right"]].set_visible(False)
 
 
 def short(text: str, most: int) -> str:

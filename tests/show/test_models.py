@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -27,7 +27,7 @@ def test_the_page_is_up_to_date(
     if f"scikit-learn {models.version()}" not in PAGE.read_text(encoding="utf-8"):
         pytest.skip(f"the page is about another version than scikit-learn {models.version()}")
     optional = {"CatBoost", "interpret", "category_encoders", "linear-tree", "statsmodels"}
-    page = models.as_page([s for s in sections if s.title not in optional])
+    page = as_page([s for s in sections if s.title not in optional])
     golden("../../docs/reference/models.md", page)
 
 
@@ -59,3 +59,40 @@ def test_the_command(sections: list[models.Section], capsys: pytest.CaptureFixtu
     assert rows["GaussianNB"] == {"name": "GaussianNB", "support": "exact", "note": ""}
     assert rows["ClassifierChain"]["support"] == "refused"
     assert "model.estimators_[0]" in rows["ClassifierChain"]["note"]
+
+
+def as_page(found: Sequence[models.Section]) -> str:
+    """The page ``docs/reference/models.md``."""
+    lines = [
+        "# Models",
+        "",
+        "Made from the registries: `pytest --update-golden tests/show/test_models.py`. "
+        "`cfxc models` prints it for what",
+        "is installed.",
+        "",
+        f"* {models.EXACT} The program is the model over the reals, with its parameters and "
+        "comparisons.",
+        f"* {models.ENCLOSED} What decides is smooth: engines hold it between lines, so bounds are "
+        "true and answers verified.",
+        f"* {models.REFUSES} Refused before any work, with this reason.",
+        "",
+        "Classes are matched exactly; a subclass is refused. Pipelines, column transformers and "
+        "ensembles may hold all that",
+        "is supported.  PyTorch modules are read from their exported program, op by op as ONNX's.",
+        "The page lists the libraries that the tests install; CatBoost, the explainable boosting "
+        "machines of interpret,",
+        "18 encoders of category_encoders, linear-tree and fitted results of statsmodels are read "
+        "too (`cfxc models` lists",
+        "them where they are installed).",
+        "",
+    ]
+    for section in found:
+        lines += [f"## {section.title}", "", "| class | | |", "|---|---|---|"]
+        lines += [f"| `{row.name}` | {row.mark} | {_cell(row.note)} |" for row in section.rows]
+        lines.append("")
+    *_, shares = models.legend(found)
+    return "\n".join([*lines, "## Share", "", shares, ""])
+
+
+def _cell(note: str) -> str:
+    return note.replace("|", "\\|").replace("*", "\\*")

@@ -19,7 +19,7 @@ from ...frontends.compiled import Compiled
 from ...question.checks import proper_share
 from ...question.criteria import Causal, Condition, Criterion, MaxChanges, criteria_of
 from ...question.rules import make_rules
-from ...show.plots import BLUE, INK, VERMILLION, axes_for, saved, tidy
+from ...show.plots import BLUE, INK, VERMILLION, axes_for, saved
 from ...space import FeatureSpace
 from ...space.names import names_arguments, shown
 from ...space.tables import as_pandas
@@ -152,7 +152,6 @@ class PotentialResult(Answer):
             axes.axhline(self.bound, linestyle="--", color=VERMILLION, label="proved limit")
         axes.set(xlabel="evaluations", ylabel="share of the largest potential", ylim=(0, 1.05))
         axes.legend(loc="lower right", frameon=False)
-        tidy(axes)
         return saved(axes, path)
 
 

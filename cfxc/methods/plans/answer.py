@@ -19,7 +19,7 @@ from ...errors import InvalidInputError
 from ...markup import card
 from ...markup import changes as changes_html
 from ...show.numbers import shown
-from ...show.plots import BLUE, INK, VERMILLION, axes_for, saved, tidy
+from ...show.plots import BLUE, INK, VERMILLION, axes_for, saved
 from ...space.tables import as_given, as_pandas, indexed
 from .bounds import validity_bounds
 from .futures import Moments
@@ -223,7 +223,6 @@ class PlanResult:
         axes.axvline(self.radius, linestyle=":", color=INK, label="asked for")
         axes.set(xlabel="radius ρ", ylabel="chance that all rows stay valid", ylim=(-0.05, 1.05))
         axes.legend(frameon=False)
-        tidy(axes)
         return saved(axes, path)
 
     def _repr_html_(self) -> str:

@@ -12,7 +12,7 @@ forms exact at x̂ alone, and right to first order near it; ``Piece.is_exact`` t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
@@ -170,6 +170,13 @@ class PieceReader(Reader):
         """What a number or vector is at the point, flat."""
         return [Fraction(v) for v in np.ravel(np.asarray(self.value(operand), dtype=object))]
 
+    def both(self, op: Any) -> Iterator[tuple[Form, Form, Fraction, Fraction]]:
+        """Entries of both operands of an op, and what they are at the point."""
+        x, y = self.entries(op.x), self.entries(op.y)
+        u, v = self.numbers(op.x), self.numbers(op.y)
+        size = max(len(x), len(y))
+        return zip(*(spread(each, size) for each in (x, y, u, v)), strict=True)
+
     def keep(self, form: Form, *, strict: bool) -> None:
         """Restrict the region to ``form >= 0`` (``> 0``), which the point meets."""
         if not form.terms:
@@ -238,11 +245,8 @@ def _softmax(reader: Any, name: str, op: ops.Softmax) -> Entries:
 
 
 def _product(reader: Any, name: str, op: ops.Mul | ops.Div) -> Entries:
-    x, y = reader.entries(op.x), reader.entries(op.y)
-    u, v = reader.numbers(op.x), reader.numbers(op.y)
-    size = max(len(x), len(y))
     found = []
-    for a, b, p, q in zip(*(spread(each, size) for each in (x, y, u, v)), strict=True):
+    for a, b, p, q in reader.both(op):
         if isinstance(op, ops.Div):  # p/q + (a - p)/q - (b - q) p/q²
             reader.tangents |= bool(b.terms)
             found.append(LinearForm.sum([(1 / q, a), (-p / (q * q), b - q)]))
@@ -256,13 +260,10 @@ def _pairs(sign: int) -> Any:
     """Maximum (1) or minimum (-1) of two, entry by entry."""
 
     def rule(reader: Any, name: str, op: Any) -> Entries:
-        x, y = reader.entries(op.x), reader.entries(op.y)
-        u, v = reader.numbers(op.x), reader.numbers(op.y)
-        size, s = max(len(x), len(y)), Fraction(sign)
-        parts = zip(*(spread(each, size) for each in (x, y, u, v)), strict=True)
+        s = Fraction(sign)
         return [
             s * reader.larger(s * a, s * b, s * (p - q), f"{name}[{i}]")
-            for i, (a, b, p, q) in enumerate(parts)
+            for i, (a, b, p, q) in enumerate(reader.both(op))
         ]
 
     return rule
@@ -285,11 +286,8 @@ def _extreme(sign: int) -> Any:
 
 def _compare(reader: Any, name: str, op: Any) -> Entries:
     """Truth values of comparisons, which the region keeps."""
-    x, y = reader.entries(op.x), reader.entries(op.y)
-    u, v = reader.numbers(op.x), reader.numbers(op.y)
-    size, found = max(len(x), len(y)), []
-    parts = zip(*(spread(each, size) for each in (x, y, u, v)), strict=True)
-    for i, (a, b, p, q) in enumerate(parts):
+    found = []
+    for i, (a, b, p, q) in enumerate(reader.both(op)):
         gap, less = a - b, isinstance(op, ops.Le | ops.Lt)
         where = f"{name}[{i}]"
         if isinstance(op, ops.Eq | ops.Ne):
