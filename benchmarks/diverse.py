@@ -87,7 +87,7 @@ def of_model(
     theirs: list[Cell], seconds: float,
 ) -> Iterator[list[str]]:  # fmt: skip
     """Our rows of one model."""
-    for who in ("own units", "shares"):
+    for who in ("own units", "shares"):  # shares: added when own units missed Adult's tree
         sets = Sets(model, space, X, seconds, shares=who == "shares")
         known = answered(sets, people, MORE)
         for within in WITHIN:

@@ -8,10 +8,12 @@ import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import cfxc
+from cfxc.errors import MissingExtraError, needs
 from cfxc.methods import amortised, bayes
 
 ROOT = Path(cfxc.__file__).parent.parent
@@ -53,6 +55,28 @@ def test_files_import_what_there_is(path: Path) -> None:
 def test_lazy_names_are_there(package: object) -> None:
     for name in package._LAZY:  # type: ignore[attr-defined]
         assert getattr(package, name) is not None
+
+
+@pytest.mark.parametrize(
+    ("outer", "kind", "said"),
+    [
+        (needs("te", "tea"), MissingExtraError, "tea needs the package 'no_leaves': pip install"),
+        (
+            needs("te", "tea", "tin", ["no_leaves"]),
+            MissingExtraError,
+            "tea needs the package 'tin'",
+        ),
+        (needs("te", "tea", of=["milk"]), ModuleNotFoundError, "No module named 'no_leaves'"),
+    ],
+)
+def test_what_an_extra_brings_is_named(outer: Any, kind: type[Exception], said: str) -> None:
+    with pytest.raises(kind, match=f"^{said}"), outer:
+        import_module("no_leaves.green")
+
+
+def test_an_extra_within_another_is_named() -> None:
+    with pytest.raises(MissingExtraError, match=r"^a cup"), needs("te", "tea"), needs("c", "a cup"):
+        import_module("no_leaves")
 
 
 def test_help_needs_no_tables() -> None:

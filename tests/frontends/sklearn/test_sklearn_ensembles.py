@@ -315,6 +315,9 @@ def test_isolation_at_its_offset(people: pd.DataFrame) -> None:
 def test_first_true(bound: float) -> None:
     assert first_true(lambda x: x >= bound, 0.0, 10.0) == bound
     assert first_true(lambda x: False, 0.0, 10.0) == 10.0
+    most = float(np.finfo(np.float64).max)
+    for value in (bound, -bound, np.nextafter(-bound, 1), most, -most):
+        assert first_true(lambda x, value=value: x >= value, -most, most) == value
 
 
 # --- what is refused ----------------------------------------------------------------------------
