@@ -124,9 +124,9 @@ def needs(extra: str, purpose: str, package: str = "", of: Collection[str] = ())
     """
     try:
         yield
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         name = str(error.name)
-        if isinstance(error, MissingExtraError) or (of and name.partition(".")[0] not in of):
+        if of and name.partition(".")[0] not in of:
             raise
         raise MissingExtraError(extra, package or name, purpose) from error
 

@@ -148,10 +148,10 @@ def _interpolated(own: Floats, references: Floats, lowering: Lowering, x: str) -
     """
     places, first = np.unique(own, return_index=True)
     last = own.size - 1 - np.unique(own[::-1], return_index=True)[1]
-    exact, below, above = (exact(each) for each in (places, references[first], references[last]))
+    held, below, above = (exact(each) for each in (places, references[first], references[last]))
     parts, weights = [], []
     if places.size > 1:
-        slopes = (below[1:] - above[:-1]) / (exact[1:] - exact[:-1])
+        slopes = (below[1:] - above[:-1]) / (held[1:] - held[:-1])
         beyond = lowering.let(ops.Sub(x, lowering.constant(places)))
         parts.append(lowering.let(ops.Relu(beyond)))
         weights += _differences(slopes.tolist())
