@@ -79,6 +79,12 @@ def test_an_extra_within_another_is_named() -> None:
         import_module("no_leaves")
 
 
+def test_what_is_there_and_broken_is_not_called_missing() -> None:
+    with pytest.raises(ImportError, match=r"^libcudart") as told, needs("te", "tea"):
+        raise ImportError("libcudart.so: cannot open shared object file", name="torch._C")
+    assert type(told.value) is ImportError
+
+
 def test_help_needs_no_tables() -> None:
     """The command line answers before pandas and compiled code are loaded."""
     code = "import sys, cfxc.cli.app; print(*({'pandas', 'scipy'} & set(sys.modules)))"
